@@ -4,14 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Tests wait for processes, databases and a browser: two more processes than cores make use of that.
-WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, len(os.sched_getaffinity(0)) + 2))")
+# Tests wait for processes, databases and a browser: four more processes than cores make use of that.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(min(8, len(os.sched_getaffinity(0)) + 4))")
 
 # Compiled modules are kept, whatever the environment says: tests start hundreds of processes.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --randomly-dont-reorganize -n $(WORKERS) --dist loadgroup
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --randomly-dont-reorganize -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install develop clients demo test check lint format messages migration screenshots release clean
+.PHONY: help install develop clients demo test compiled check lint format messages migration screenshots release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,8 +49,13 @@ clients: .clients/installed ## what makes API clients of the OpenAPI document (w
 demo: install ## a ready-made campaign, simulated annotators at work and a first run: http://127.0.0.1:8000
 	@$(BIN)/clarinet demo $(ARGS)
 
-test: lint ## every check and test but the slow ones
+test: compiled ## every check and test but the slow ones
 	@$(PYTEST) $(ARGS)
+
+# Else each process compiles all test modules itself. Types are checked on one processor, so this takes another.
+compiled: develop
+	@$(PYTEST) -n 0 -qq --collect-only >/dev/null & collecting=$$!; \
+		$(MAKE) --no-print-directory lint || { kill $$collecting; exit 1; }; wait $$collecting || true
 
 check: develop ## the quick part of the tests; pyproject.toml says what it leaves out
 	@$(PYTEST) -q -m "not slow and not browser and not faults and not again and (not long or sample)" $(ARGS)

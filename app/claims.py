@@ -10,11 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, CursorResult, or_, select, update
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import InstrumentedAttribute, Mapped, Session, mapped_column
 
 LEASE = timedelta(seconds=30)
 BEAT_S = 5.0
 MAX_ATTEMPTS = 3
+WAITING_AT_ONCE = 20  # that are looked for; more follow when these are done
 
 
 class Claimable:
@@ -43,6 +44,18 @@ class ClaimLost(Exception):
 def unclaimed(model: type[Claimable], now: datetime) -> ColumnElement[bool]:
     """Whether a row is free to be claimed: never held, given back, or its holder went silent."""
     return or_(model.claimed_until.is_(None), model.claimed_until < now)
+
+
+def waiting_ids(
+    session: Session,
+    model: type[Claimable],
+    *waiting: ColumnElement[bool],
+    order: InstrumentedAttribute[datetime],
+    now: datetime,
+) -> list[UUID]:
+    """Ids of work that nobody does, and that was not tried too often, in this order."""
+    free = select(model.id).where(*waiting, unclaimed(model, now), model.attempts < MAX_ATTEMPTS)
+    return list(session.scalars(free.order_by(order).limit(WAITING_AT_ONCE)))
 
 
 def claim(
@@ -96,6 +109,11 @@ def renew(session: Session, claim: Claim, *, now: datetime, **values: Any) -> No
 def release(session: Session, claim: Claim, **values: Any) -> None:
     """Write a last time and give the row back; raises ClaimLost like `write`."""
     write(session, claim, claimed_until=None, claimed_by=None, **values)
+
+
+def hand_back(session: Session, claim: Claim, **values: Any) -> None:
+    """Give the row back for another, where the attempt is nobody's failure; raises ClaimLost like `write`."""
+    release(session, claim, attempts=claim.model.attempts - 1, **values)
 
 
 def give_up(

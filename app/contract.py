@@ -51,6 +51,7 @@ NAMES = {
     "take_back_decision": "undo_decision",
     "read_events": "follow_run",
     "example_image": "get_example_image",
+    "campaign_picture": "get_campaign_picture",
     "set_price": "set_campaign_price",
     "ask_again": "ask_doubtful_questions_again",
     "list_tokens_of": "list_user_tokens",

@@ -132,6 +132,14 @@ WAITING = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # ms for which what was sent may stay without an acknowledgement
 }
+# The same for the server's side of it: a host that is gone must not hold rows for longer than its leases
+# last. PostgreSQL by itself notices after two hours.
+NOTICING = {
+    "tcp_keepalives_idle": 10,
+    "tcp_keepalives_interval": 5,
+    "tcp_keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
 
 
 def connect(url: str, *, statement_timeout_s: int = 0) -> Database:
@@ -144,7 +152,8 @@ def connect(url: str, *, statement_timeout_s: int = 0) -> Database:
         # Options of the address come last, so they win.
         told = make_url(url).query
         given = told.get("options", "")
-        own = f"-c jit=off -c statement_timeout={1000 * statement_timeout_s}"
+        noticing = " ".join(f"-c {name}={value}" for name, value in NOTICING.items())
+        own = f"-c jit=off -c statement_timeout={1000 * statement_timeout_s} {noticing}"
         options = " ".join([own, *([given] if isinstance(given, str) else given)]).strip()
         engine = create_engine(
             url,

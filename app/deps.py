@@ -1,16 +1,18 @@
 """FastAPI dependencies as Annotated aliases: the session, who calls, and whether they may."""
 
 import hmac
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Security
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy import Connection, event
+from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
 from starlette.datastructures import FormData
 
 from app.access import Access, access_of, changes_nothing, is_in_person
@@ -27,7 +29,7 @@ from app.accounts.errors import (
 )
 from app.accounts.models import Scope, User
 from app.accounts.uses import Uses
-from app.addresses import address_of
+from app.addresses import address_of, is_this_machine
 from app.clock import utc_now
 from app.db import unit_of_work
 from app.journal.writing import ADDRESS
@@ -35,6 +37,7 @@ from app.settings import Settings
 from app.spelling import (
     reads_body,
     refuse_fields,
+    refuse_twice,
     refuse_unknown_fields,
     refuse_unknown_query,
     taken_by,
@@ -42,6 +45,9 @@ from app.spelling import (
 from app.storage import Storage
 
 ROUTE = "route"  # in `request.state`: the path of what serves a request, as the framework calls it
+ENDPOINT = "endpoint"  # there, too: what says who may call it
+STILL_S = 1.0
+From_contra = TypeVar("From_contra", Session, Connection, contravariant=True)  # what asks the database
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -55,6 +61,7 @@ def get_session(request: Request) -> Iterator[Session]:
         return
     with unit_of_work(state.database.write, state.publish) as session:
         session.info[ADDRESS] = address_of(request)
+        authenticate_again(session, request)
         yield session
 
 
@@ -78,6 +85,7 @@ async def get_unit_of_work(request: Request) -> UnitOfWork:
     def work() -> Iterator[Session]:
         with unit_of_work(state.database.write, state.publish) as session:
             session.info[ADDRESS] = address_of(request)
+            authenticate_again(session, request)
             yield session
 
     return work
@@ -112,6 +120,16 @@ SettingsDep = Annotated[Settings, Depends(get_settings)]
 StorageDep = Annotated[Storage, Depends(get_storage)]
 
 
+def reached_at(request: Request, settings: Settings) -> str:
+    """Where links begin that an admin hands on: at the address that the operator chose.
+
+    Where that leads to this machine, and the admin sits at it, their browser knows better at which port
+    people come: a proxy or a container may have another. No other host of a request is believed.
+    """
+    here = str(request.base_url)
+    return here if is_this_machine(settings.public_url) and is_this_machine(here) else settings.public_url
+
+
 def session_cookie(settings: Settings) -> str:
     """Name of the cookie; browsers tie the __Host- prefix to https and this very host."""
     return "__Host-clarinet" if settings.is_secure else "clarinet"
@@ -132,8 +150,34 @@ def authenticate(request: Request, _: Annotated[HTTPAuthorizationCredentials | N
     require_access(request, request.scope.get("endpoint"))
 
 
+def authenticate_again(session: Session, request: Request) -> None:
+    """Refuse who may not do any more what they began, as the first thing in the transaction that stores it.
+
+    A form is read after it is known who calls, and arrives for minutes: meanwhile somebody may have been
+    disabled or erased, or have lost their role, their session or their token. The transaction begins when the
+    route first asks for something, so that nobody holds it while a password is hashed.
+    """
+    endpoint = getattr(request.state, ENDPOINT, None)
+    if request.method in SAFE_METHODS or access_of(endpoint) is Access.PUBLIC:
+        return
+
+    def look(_session: Session, _transaction: SessionTransaction, connection: Connection) -> None:
+        identify_in(connection, request)
+        require_access(request, endpoint)
+
+    event.listen(session, "after_begin", look, once=True)
+
+
+def require_access_still(request: Request) -> None:
+    """The same for what stores nothing, where the look is older than STILL_S; waits for the database."""
+    if time.monotonic() - request.state.identified_s > STILL_S:
+        identify(request)
+        require_access(request, getattr(request.state, ENDPOINT, None))
+
+
 def require_access(request: Request, endpoint: object) -> None:
     """Refuse whom the route does not name, once it is known who calls."""
+    setattr(request.state, ENDPOINT, endpoint)
     user: User | None = request.state.user
     access = access_of(endpoint)
     if access is Access.PUBLIC:
@@ -164,18 +208,18 @@ def _require_scope(scope: Scope, method: str, endpoint: object) -> None:
         raise TokenTooNarrow(scope)
 
 
-class ByCookie(Protocol):
+class ByCookie(Protocol[From_contra]):
     """Finds who is signed in with a cookie."""
 
     def __call__(
-        self, session: Session, secret: str, *, now: datetime, idle_since: datetime
+        self, session: From_contra, secret: str, *, now: datetime, idle_since: datetime
     ) -> Caller | None: ...
 
 
-class ByToken(Protocol):
+class ByToken(Protocol[From_contra]):
     """Finds whose token this is."""
 
-    def __call__(self, session: Session, secret: str, *, now: datetime) -> Caller | None: ...
+    def __call__(self, session: From_contra, secret: str, *, now: datetime) -> Caller | None: ...
 
 
 def identify(request: Request) -> None:
@@ -187,15 +231,16 @@ def identify(request: Request) -> None:
 
 
 def identify_in(
-    session: Session,
+    session: From_contra,
     request: Request,
     *,
-    by_token: ByToken = callers.caller_by_token,
-    by_cookie: ByCookie = callers.caller_by_cookie,
+    by_token: ByToken[From_contra] = callers.caller_by_token,
+    by_cookie: ByCookie[From_contra] = callers.caller_by_cookie,
 ) -> None:
     """The same in a transaction that has begun, or may begin now; by these two, that look somebody up."""
     settings: Settings = request.app.state.settings
     uses: Uses = request.app.state.uses
+    request.state.identified_s = time.monotonic()
     bearer, cookie, now = bearer_of(request), cookie_of(request), utc_now()
     caller: Caller | None = None
     request.state.csrf_token = ""
@@ -251,9 +296,14 @@ async def refuse_unknown(request: Request, _: Annotated[None, Depends(check_csrf
         return
     taken = taken_by(route)
     refuse_unknown_query(request, taken.parameters, several=taken.several)
-    if request.method in SAFE_METHODS or taken.body:
+    if request.method in SAFE_METHODS:
         return
-    if request.headers.get("content-type", "").startswith(FORM_TYPES):
+    is_form = request.headers.get("content-type", "").startswith(FORM_TYPES)
+    if route.body_field is not None and not is_form:
+        refuse_twice(await request.body())
+    if taken.body:
+        return
+    if is_form:
         refuse_unknown_fields(await request.form(), ())
     else:
         refuse_fields(await request.body())

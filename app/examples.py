@@ -59,6 +59,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "retry_run": {"seeds": [2]},
     "launch_sweep": {"methods": ["clarinet", "gac+dann"], "seeds": [0, 1, 2], "labels": [500, 2000]},
+    "ask_round": {"floor_percent": 20},
     "create_evaluation": {"model_id": _ID, "half_width": 0.03, "expected": 0.9},
     "edit_run": {"note": "the one for the report", "priority": "high"},
 }

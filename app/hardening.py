@@ -4,7 +4,7 @@ import re
 
 import anyio
 import anyio.to_thread
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -42,7 +42,7 @@ DIGITS = 12  # of a length; Python reads no number of thousands of them
 
 
 class SecurityHeaders:
-    """Add the headers that browsers act on."""
+    """Add the headers that browsers act on, and let redirects to ourselves name no host."""
 
     def __init__(self, app: ASGIApp, *, is_secure: bool) -> None:
         self.app = app
@@ -59,9 +59,18 @@ class SecurityHeaders:
                     headers.setdefault(name, value)
                 if self.is_secure:
                     headers.setdefault("Strict-Transport-Security", "max-age=31536000")
+                if "location" in headers:
+                    headers["location"] = _without_host(headers["location"], scope)
             await send(message)
 
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+def _without_host(address: str, scope: Scope) -> str:
+    """An address within us as a path: the framework begins it with what the caller says we are called."""
+    here = f"{scope['scheme']}://{Headers(scope=scope).get('host', '')}"
+    path = address.removeprefix(here)
+    return path if path.startswith("/") and not path.startswith("//") else address
 
 
 class BodyTooLarge(HTTPException):

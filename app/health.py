@@ -4,9 +4,10 @@ Plain routes, which no guard stands before: who asks with a token must not wait 
 """
 
 import asyncio
+import math
 import os
 import shutil
-from collections.abc import Mapping
+import time
 from concurrent.futures import Future
 
 from kombu.connection import Connection
@@ -24,11 +25,13 @@ from app.outages import outage_of
 from app.questions import Question
 from app.runs.workers import UPKEEP, WEB, own_version, process_name, record_service, seen_queues
 from app.settings import Settings
+from app.storage import Storage, StorageAway
 
 MIN_FREE_BYTES = 200 * 1024 * 1024
 WITHIN_S = 1.5  # load balancers ask every few seconds, and an answer that comes late is none
 OK = "ok"
-NEEDED = ("database", "migrations", "disk")  # the others only delay people's work
+STORED_FOR_S = 15.0  # a bucket that was written is not written again: each time costs money
+NEEDED = ("database", "migrations", "disk", "storage")  # the others only delay people's work
 
 Told = dict[str, str]
 
@@ -41,7 +44,7 @@ async def healthz(_request: Request) -> JSONResponse:
 
 @public
 async def readyz(request: Request) -> JSONResponse:
-    """The database is written, its schema is current, and there is room on the disk; what else is missing.
+    """Database and bucket are written, the schema is current, the disk has room; what else is missing.
 
     What only delays people's work is a warning: a process without a broker still takes their answers.
     """
@@ -58,23 +61,27 @@ ROUTES = [Route("/healthz", healthz, methods=["GET"]), Route("/readyz", readyz, 
 class Readiness:
     """What a process needs before it can serve, looked at anew for each probe."""
 
-    def __init__(self, settings: Settings, database: Database, *, kind: str = WEB) -> None:
+    def __init__(self, settings: Settings, database: Database, storage: Storage, *, kind: str = WEB) -> None:
         self._settings = settings
         self._database = database
+        self._storage = storage
         self._name = f"{kind}-{process_name(os.getpid())}"
         self._kind = kind
-        self._questions: Mapping[str, Question[Told]] = {
+        self._questions: dict[str, Question[Told]] = {
             "database": Question(self._of_database),
             "disk": Question(self._of_disk),
             "broker": Question(self._of_broker),
         }
+        if settings.s3_bucket:  # a folder is on the disk
+            self._questions["storage"] = Question(self._of_storage)
+        self._stored_at = -math.inf
 
     async def look(self) -> tuple[Told, Told]:
         """What must be there, by name, "ok" or what is wrong; and in words what else is missing."""
         asked = {name: question.asked() for name, question in self._questions.items()}
         await asyncio.wait(map(asyncio.wrap_future, asked.values()), timeout=WITHIN_S)
         told = {name: _told(name, answer) for name, answer in asked.items()}
-        found = told["database"] | told["disk"] | told["broker"]
+        found = {key: words for each in told.values() for key, words in each.items()}
         checks = {name: found.pop(name) for name in NEEDED if name in found}
         return checks, {name: words for name, words in found.items() if words != OK}
 
@@ -88,6 +95,12 @@ class Readiness:
     def _of_disk(self) -> Told:
         free = shutil.disk_usage(self._settings.data_dir).free
         return {"disk": OK if free > MIN_FREE_BYTES else f"{free // 1024**2} MB left"}
+
+    def _of_storage(self) -> Told:
+        if time.monotonic() - self._stored_at > STORED_FOR_S:
+            self._storage.check()
+            self._stored_at = time.monotonic()
+        return {"storage": OK}
 
     def _of_broker(self) -> Told:
         options = jobs.broker_options(self._settings)
@@ -120,6 +133,8 @@ def _told(name: str, answer: "Future[Told | Exception]") -> Told:
     if isinstance(told, Exception):
         if name == "broker":
             return {name: "does not answer; work begins late, by upkeep"}
+        if isinstance(told, StorageAway):
+            return {name: str(told)}
         found = outage_of(told)
         return {name: found.words if found else type(told).__name__}
     return dict(told)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
+from anyio import to_thread
 from fastapi import Depends, Header, Request
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy import delete, select, update
@@ -22,8 +23,11 @@ from app.clock import utc_now
 from app.deps import FORM_TYPES, CurrentUser
 from app.errors import Conflict, Unprocessable
 from app.request_keys import LIFE, MAX_KEY, IdempotencyKey
+from app.spelling import ONCE_FIELD, reads_body
 
 HEADER = "Idempotency-Key"
+ASKED = "asked"  # in `request.state`: a body that can be read once, or its digest, by its reader
+READ_BYTES = 1024 * 1024
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
 _INSERT = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 
@@ -49,6 +53,18 @@ class MadeBefore(Conflict):
             "This request was carried out before. Its secret was shown once and is not kept: take back "
             "what it made, and make another under a new key.",
             made=made,
+        )
+
+
+class SentBefore(Conflict):
+    """A page's form was sent before, and what it made was shown that once."""
+
+    title = "Sent before"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This form was sent before, and nothing was made again. A link or a secret is shown that once: "
+            "if you have not kept it, go back to the page, take back what it made, and make another."
         )
 
 
@@ -118,6 +134,15 @@ class Once:
         if made is not None:
             raise MadeBefore(made)
 
+    def begin_form(self, session: Session) -> None:
+        """The same for a page's form, which a reload sends again.
+
+        Raises:
+            SentBefore: it came before.
+        """
+        if self.begin(session, now=utc_now()) is not None:
+            raise SentBefore
+
 
 async def get_once(
     request: Request,
@@ -143,19 +168,47 @@ async def get_once(
 OnceDep = Annotated[Once, Depends(get_once)]
 
 
+@reads_body
+async def get_form_once(request: Request, user: CurrentUser) -> Once:
+    """A page's form and its field `once`, which is another each time that the page is shown.
+
+    Another form from the same page, as after going back, has another key.
+    """
+    given = (await request.form()).get(ONCE_FIELD)
+    if not isinstance(given, str) or not given:
+        return Once(user.id, None, "")
+    asked = await _digest(request)
+    return Once(user.id, hashlib.sha256(f"{given} {asked}".encode()).hexdigest(), asked)
+
+
+FormOnceDep = Annotated[Once, Depends(get_form_once)]
+
+
 async def _digest(request: Request) -> str:
-    """Of what was asked for: of a form its texts, names and sizes of its files; of a bare file its size."""
+    """Of what was asked for: of a form its texts, names and bytes of its files; of a bare file its bytes."""
     found = hashlib.sha256(f"{request.method} {request.scope['path']}?".encode("utf-8", "surrogatepass"))
     found.update(request.scope["query_string"])
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in FORM_TYPES:
         for name, value in (await request.form()).multi_items():
-            sent = (value.filename, value.size) if isinstance(value, UploadFile) else value
+            sent = (value.filename, await _digest_of(value)) if isinstance(value, UploadFile) else value
             found.update(repr((name, sent)).encode("utf-8", "surrogatepass"))
-    elif hasattr(request.state, "asked"):
-        found.update(request.state.asked)  # its reader keeps no more
-    elif kind.endswith("json"):
-        found.update(await request.body())
+    elif hasattr(request.state, ASKED):
+        found.update(getattr(request.state, ASKED))  # its reader keeps no more
     else:
-        found.update(request.headers.get("content-length", "").encode("utf-8", "surrogatepass"))
+        found.update(await request.body())
     return found.hexdigest()
+
+
+async def _digest_of(file: UploadFile) -> str:
+    """Of a file that waits to be read, and waits at its beginning again."""
+
+    def read() -> str:
+        digest = hashlib.sha256()
+        file.file.seek(0)
+        while data := file.file.read(READ_BYTES):
+            digest.update(data)
+        file.file.seek(0)
+        return digest.hexdigest()
+
+    return await to_thread.run_sync(read)

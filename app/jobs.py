@@ -18,7 +18,9 @@ CHECK_DRAWS = "campaigns.check"
 KEEP_FIGURES = "campaigns.figures"
 TRAIN_TRIAL = "runs.train"
 PREDICT_DATASET = "models.predict"
+MAKE_UMAP = "models.umap"
 SEND_NOTICE = "notices.send"
+MEASURE_DISK = "disk.measure"
 
 # Training waits behind nothing short, and nothing short waits behind training.
 QUEUE_OF = {
@@ -31,7 +33,9 @@ QUEUE_OF = {
     KEEP_FIGURES: "io",
     TRAIN_TRIAL: "gpu",
     PREDICT_DATASET: "io",
+    MAKE_UMAP: "io",
     SEND_NOTICE: "io",
+    MEASURE_DISK: "io",
 }
 
 log = structlog.get_logger()

@@ -10,8 +10,10 @@ import structlog
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.tracebacks import ExceptionDictTransformer
+from structlog.typing import Processor
 
 from app.addresses import address_of
+from app.lines import beneath, leave_out, take_in
 from app.settings import Settings
 
 log = structlog.get_logger()
@@ -24,31 +26,31 @@ QUIET_PATHS = ("/static/", "/healthz", "/readyz", "/metrics")
 
 
 def configure_logs(settings: Settings) -> None:
-    """JSON lines in production, readable lines elsewhere; to standard error."""
-    as_json = settings.log_format == "json" or (
-        settings.log_format == "auto" and settings.environment == "production"
-    )
+    """JSON lines in production, of packages as well; readable lines elsewhere. To standard error."""
+    before: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    at_the_end: list[Processor] = [
+        # No local variables in tracebacks: they hold passwords and tokens.
+        structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
+        structlog.processors.JSONRenderer(),
+    ]
+    if settings.logs_json:
+        take_in(before, at_the_end)
+    else:
+        leave_out()
+        at_the_end = [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *(
-                # No local variables in tracebacks: they hold passwords and tokens.
-                [
-                    structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
-                    structlog.processors.JSONRenderer(),
-                ]
-                if as_json
-                else [
-                    structlog.dev.ConsoleRenderer(
-                        colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-                    )
-                ]
-            ),
-        ],
+        processors=[*before, *at_the_end],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # A line and its end are written at once: threads and processes write to the same place.
+        logger_factory=structlog.WriteLoggerFactory(beneath(sys.stderr)),
         cache_logger_on_first_use=False,
     )
 

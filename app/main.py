@@ -15,6 +15,8 @@ from app.accounts import own_pages as accounts_own_pages
 from app.accounts import pages as accounts_pages
 from app.accounts import people_pages as accounts_people_pages
 from app.accounts.limits import SignInLimit
+from app.accounts.organisation import pages as organisation_pages
+from app.accounts.organisation.opening import provider_of
 from app.accounts.uses import EVERY_S, Uses
 from app.annotation import api as annotation_api
 from app.annotation import image_api as annotation_image_api
@@ -56,7 +58,10 @@ from app.planning import pages as planning_pages
 from app.proxies import UntrustedProxy
 from app.quality import api as quality_api
 from app.quality import pages as quality_pages
+from app.quality import picture_pages as quality_picture_pages
 from app.registry import api as registry_api
+from app.registry import belief_api as registry_belief_api
+from app.registry import belief_pages as registry_belief_pages
 from app.registry import downloads as registry_downloads
 from app.registry import evaluation_api as registry_evaluation_api
 from app.registry import evaluation_pages as registry_evaluation_pages
@@ -64,6 +69,7 @@ from app.registry import pages as registry_pages
 from app.registry import predict_api as registry_predict_api
 from app.registry import predict_pages as registry_predict_pages
 from app.registry.inference.limits import MOST_BYTES
+from app.registry.predict_layer import PredictLayer
 from app.registry.predictor import Predictor
 from app.runs import api as runs_api
 from app.runs import compare_pages as runs_compare_pages
@@ -76,7 +82,7 @@ from app.runs import steering_pages as runs_steering_pages
 from app.runs import sweep_pages as runs_sweep_pages
 from app.runs.events import Streams
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.chosen import storage_of
 
 API = "/api/v1"
 # In this order where paths overlap: /campaigns/new before /campaigns/{campaign_id}.
@@ -84,6 +90,7 @@ PAGES = (
     accounts_pages,
     accounts_own_pages,
     accounts_people_pages,
+    organisation_pages,
     datasets_pages,
     dataset_pages,
     campaigns_pages,
@@ -91,6 +98,7 @@ PAGES = (
     members_pages,
     members_join_pages,
     quality_pages,
+    quality_picture_pages,
     labels_pages,
     runs_compare_pages,
     runs_list_pages,
@@ -103,6 +111,7 @@ PAGES = (
     disk_pages,
     registry_predict_pages,
     registry_evaluation_pages,
+    registry_belief_pages,
     mistakes_pages,
     mistakes_files,
     journal_pages,
@@ -129,6 +138,7 @@ APIS = (
     registry_downloads,
     disk_api,
     registry_evaluation_api,
+    registry_belief_api,
     mistakes_api,
     journal_api,
     notices_api,
@@ -148,6 +158,7 @@ def create_app(
 ) -> FastAPI:
     """The web process. Tests pass their own database and publisher; servers take all from the environment.
 
+    Into a passed database nothing is written but by requests: when tokens were last used stays in memory.
     `answering` says what serves annotators: `app.fast`, or for comparison the framework, as any other route.
     """
     settings = settings or Settings()
@@ -156,9 +167,11 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        writing = asyncio.create_task(_write_uses(uses))
+        # A database that was passed may be one connection, as in tests: no thread writes there unasked.
+        writing = asyncio.create_task(_write_uses(uses)) if database is None else None
         yield
-        writing.cancel()
+        if writing:
+            writing.cancel()
         await to_thread.run_sync(predictor.close)
         if database is None:
             await to_thread.run_sync(uses.write_down)
@@ -184,13 +197,15 @@ def create_app(
     app.state.publish = publish or publisher(settings)
     uses = app.state.uses = Uses(app.state.database.write)
     writer = Writer(app.state.database, app.state.publish) if answering == "fast" else None
-    app.state.storage = Storage(settings.artefact_dir)
+    app.state.storage = storage_of(settings)
     app.state.streams = Streams()
-    app.state.patterns = {}  # of paths, as app.pages.url_for has looked them up
+    app.state.patterns = {}  # of paths, as app.pages.path_pattern has looked them up
     predictor = app.state.predictor = Predictor()
-    app.state.readiness = health.Readiness(settings, app.state.database)
+    app.state.readiness = health.Readiness(settings, app.state.database, app.state.storage)
     app.state.metrics = metrics.Metrics(app.state.database)
+    app.state.organisation = provider_of(settings)
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
+    app.add_middleware(PredictLayer, prefix=API)
     app.add_middleware(
         BodyLimit,
         upload_paths=UPLOAD_PATHS,

@@ -1,6 +1,7 @@
 """Every mapped class: whoever imports this has the whole of `Base.metadata`."""
 
 import app.accounts.models
+import app.accounts.organisation.models
 import app.annotation.models
 import app.campaigns.models
 import app.datasets.models
@@ -9,6 +10,7 @@ import app.evaluations.models
 import app.journal.models
 import app.labels.models
 import app.members.models
+import app.mistakes.models
 import app.notices.models
 import app.quality.models
 import app.registry.models

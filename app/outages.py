@@ -1,4 +1,4 @@
-"""What is away when a request fails that is nobody's mistake: the database, the room on a disk."""
+"""What is away when a request fails that is nobody's mistake: the database, a bucket, the room on a disk."""
 
 import errno
 import sqlite3
@@ -10,10 +10,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import Unavailable
 from app.languages import translatable
+from app.storage import StorageAway
 
 
 class OutOfService(Unavailable):
-    """The database does not answer, can only be read, or there is no room left on a disk. Try again soon.
+    """The database or the store of images does not answer, or a disk has no room left. Try again soon.
 
     A transaction is kept as a whole or not at all. Where its last word was lost nobody knows which: look
     before you send what must not happen twice, or send it with an `Idempotency-Key`.
@@ -35,6 +36,7 @@ BUSY = Outage("database-busy", translatable("The database has more to do than it
 LATE = Outage("database-late", translatable("The database took too long."))
 SLOW = Outage("server-slow", translatable("The server took too long."))
 READ_ONLY = Outage("database-read-only", translatable("The database can only be read."))
+STORE_AWAY = Outage("store-away", translatable("The store of images and models does not answer."))
 DISK_FULL = Outage("disk-full", translatable("There is no room left on the disk."))
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -70,6 +72,8 @@ def outage_of(error: BaseException) -> Outage | None:
         if error.connection_invalidated:
             return AWAY
         return _of_driver(error.orig)
+    if isinstance(error, StorageAway):
+        return STORE_AWAY
     if isinstance(error, OSError) and error.errno in _FULL:
         return DISK_FULL
     return None

@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.routing import iter_route_contexts
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.accounts.errors import NotSignedIn, SecondFactorNeeded
@@ -48,6 +49,7 @@ STATUS = {
     Unavailable: 503,
 }
 SERVER_ERROR = 500
+GONE = 499  # as nginx has it: who asked went away; nobody reads the answer
 NOTHING = Uses()
 NO_METHOD = 405
 NO_ROUTE = (404, NO_METHOD)
@@ -64,6 +66,7 @@ KEPT_ALL_OR_NOTHING = translatable(
 )
 MOST_ERRORS = 20  # of a request's shape that are told
 MOST_LETTERS = 200  # of each of them
+_ID = re.compile(r"[0-9a-fA-F-]+")
 # Of what the framework refuses; the others stay in English.
 PHRASES = (translatable("Not Found"), translatable("Method Not Allowed"), translatable("Service Unavailable"))
 
@@ -260,11 +263,18 @@ def on_http_error(request: Request, error: HTTPException) -> Response:
 def methods_at(app: FastAPI, path: str) -> list[str]:
     """What may be done at a path, by all routes that lead there; the framework names those of the first."""
     found: set[str] = set()
+    of_no_id: set[str] = set()
     for route in iter_route_contexts(app.routes):
         pattern = getattr(route, "path_regex", None)
-        if pattern is not None and pattern.match(path):
-            found |= route.methods or {"GET"}
+        if pattern is not None and (match := pattern.match(path)):
+            (found if _has_ids(match.groupdict()) else of_no_id).update(route.methods or {"GET"})
+    found = found or of_no_id
     return sorted(found | {"HEAD"} if "GET" in found else found)
+
+
+def _has_ids(values: Mapping[str, str]) -> bool:
+    """Whether what a path has in the place of ids may be such: "/runs/compare" is no run."""
+    return all(_ID.fullmatch(value) for name, value in values.items() if name.endswith("_id"))
 
 
 def on_outage(request: Request, outage: Outage, error: Exception) -> Response:
@@ -302,6 +312,9 @@ class UnexpectedErrors:
     """Answer our own mistakes inside the other middleware; the framework would answer outside of it.
 
     There the answer would lack the request's id and the security headers.
+
+    Who goes away before all of a request has arrived makes no mistake of ours, and reads no answer. Logs and
+    metrics have GONE for it, whatever the framework makes of half a body.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -312,15 +325,29 @@ class UnexpectedErrors:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started = False
+        started = is_gone = False
+        has_more = True
+
+        async def watch() -> Message:
+            nonlocal has_more, is_gone
+            message = await receive()
+            is_gone = is_gone or (has_more and message["type"] == "http.disconnect")
+            has_more = has_more and message.get("more_body", False)
+            return message
 
         async def note(message: Message) -> None:
             nonlocal started
-            started = started or message["type"] == "http.response.start"
+            if message["type"] == "http.response.start":
+                started = True
+                if is_gone:
+                    message["status"] = GONE
             await send(message)
 
         try:
-            await self.app(scope, receive, note)
+            await self.app(scope, watch, note)
+        except ClientDisconnect:
+            if not started:
+                await Response(status_code=GONE)(scope, receive, send)
         except Exception as error:
             # The edge of the process. An answer that has begun cannot be replaced.
             if started:

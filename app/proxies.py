@@ -43,12 +43,17 @@ class UntrustedProxy:
 
 
 def warning_at_start(settings: Settings, host: str) -> str | None:
-    """What to say where people seem to come through a proxy, and none but this machine is trusted.
+    """What to say where mail would lead nowhere, or people seem to come through a proxy that is not trusted.
 
     Args:
         settings: of the server.
         host: at which it listens.
     """
+    if settings.sends_mail and settings.public_url == Settings.model_fields["public_url"].default:
+        return (
+            f"CLARINET_PUBLIC_URL is not set, so that links in mail begin with {settings.public_url}, which "
+            "leads their readers to their own machines. Set it to where people reach the pages."
+        )
     if "trusted_proxies" in settings.model_fields_set or not settings.is_secure:
         return None
     if host in {"127.0.0.1", "::1", "localhost"} or is_this_machine(settings.public_url):

@@ -6,6 +6,7 @@ the rest: links from elsewhere add their own (utm_source).
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -27,8 +28,10 @@ MISSPELT = "misspelt"  # type of such a fault, beside those of the validator
 NO_BODY = "This address takes no body"
 READS_BODY = "__reads_body__"
 CSRF_FIELD = "csrf_token"
+ONCE_FIELD = "once"  # in forms that make a thing once, however often they are sent; see app/idempotency.py
 # How other APIs page, and how lists page here.
 PAGING = {"page", "page_number", "offset", "skip", "start", "cursor", "next", "before"}
+PAGE_NUMBERS = {"page", "page_number"}  # no list has pages by number, whatever address it has
 PAGE_SIZE = {"per_page", "page_size", "size", "count"}
 
 
@@ -77,7 +80,8 @@ def refuse_unknown_query(request: Request, known: Collection[str], *, several: C
     faults = [
         (name, no_such(name, known, what="parameter"))
         for name in given
-        if name not in known and (strict or near_one(name, known, likeness=LIKENESS_ON_PAGES))
+        if name not in known
+        and (strict or name in PAGE_NUMBERS or near_one(name, known, likeness=LIKENESS_ON_PAGES))
     ]
     if strict:
         twice = [
@@ -161,6 +165,25 @@ def _taken_by(route: APIRoute) -> Taken:
         if extra["in"] == "query":
             names.add(extra["name"])
     return Taken(frozenset(names), has_body, frozenset(several))
+
+
+def refuse_twice(body: bytes) -> None:
+    """Refuse JSON in which an object has a field twice: of the two, one would be lost in silence."""
+    twice: dict[str, None] = {}
+
+    def look(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice.update(dict.fromkeys(name for name, count in counts.items() if count > 1))
+        return found
+
+    try:
+        json.loads(body, object_pairs_hook=look)
+    except (ValueError, RecursionError):
+        return  # who reads it says what is wrong with it
+    names = [name[:LONGEST_NAME] for name in twice]
+    refuse("body", [(name, "This field is given more than once.") for name in names[:FEW]])
 
 
 def refuse_fields(body: bytes) -> None:

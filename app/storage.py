@@ -1,29 +1,51 @@
-"""Images, snapshots and checkpoints: bytes under a key, in a folder."""
+"""Images, snapshots, checkpoints and models: bytes under a key. What every place for them can do.
+
+The places are in `app/stores`: a folder, or a bucket of an S3 store. Artefacts are immutable but for logs and
+checkpoints of trials, which are only ever taken whole, by `local`.
+"""
 
 import errno
 import hashlib
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from app.errors import Conflict
 
+if TYPE_CHECKING:
+    from app.stores.folder import FolderStorage
+
+UNFINISHED = ".new-"  # how names begin of what is still being written
+
+
+class StorageAway(Exception):
+    """The place of artefacts does not answer, or refuses us; nothing is known of what was asked last."""
+
+
+class StorageRefused(StorageAway):
+    """The place of artefacts answers, and refuses us: settings of this machine are wrong, or its clock."""
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, and what to do."""
+        return f"{self}. Mend CLARINET_S3_* of this machine, or its clock."
+
 
 class StoredFileMissing(Conflict):
-    """The database knows of an artefact whose file is not in the folder of artefacts."""
+    """The database knows of an artefact whose file is not where artefacts are kept."""
 
     title = "Stored file missing"
 
     def __init__(self) -> None:
         super().__init__(
-            "A file that this needs is no longer in the server's folder of data (CLARINET_DATA_DIR). "
-            "Restore the folder from a backup, or make this anew."
+            "A file that this needs is no longer in the server's folder of data (CLARINET_DATA_DIR) or in "
+            "its bucket (CLARINET_S3_BUCKET). Restore it from a backup, or make this anew."
         )
 
 
@@ -34,8 +56,9 @@ class StoredFileDamaged(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "A file that this needs is in the server's folder of data (CLARINET_DATA_DIR), but it is damaged "
-            "or cannot be read. Restore the folder from a backup, or make this anew."
+            "A file that this needs is in the server's folder of data (CLARINET_DATA_DIR) or in its bucket "
+            "(CLARINET_S3_BUCKET), but it is damaged or cannot be read. Restore it from a backup, or make "
+            "this anew."
         )
 
 
@@ -44,7 +67,7 @@ _UNREADABLE = frozenset({errno.EISDIR, errno.EACCES, errno.EPERM, errno.EIO})
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def said() -> Iterator[None]:
     """What the system refuses, as what it means."""
     try:
         yield
@@ -56,56 +79,43 @@ def _said() -> Iterator[None]:
         raise StoredFileDamaged from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A file that is open, the same as another one while nothing was written."""
+
+    device: int
+    inode: int
+    size: int
+    changed_ns: int
+    file: BinaryIO = field(compare=False)
+
+
 @lru_cache(maxsize=1000)
-def _digest_of(path: Path, _size: int, _changed_ns: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digest_of(opened: _Opened) -> str:
+    return hashlib.file_digest(opened.file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can readinto
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
-    """A folder of immutable artefacts. Keys are written by us, never by users."""
+class About:
+    """What is known of an artefact without reading it."""
 
-    root: Path
+    key: str
+    size: int  # bytes
+    changed_at: datetime
+    version: str  # another one once other bytes are there
 
-    def path(self, key: str) -> Path:
-        """Where the artefact lies.
 
-        Raises:
-            ValueError: the key leaves the root.
-        """
-        path = (self.root / key).resolve()
-        if not path.is_relative_to(self.root.resolve()) or path == self.root.resolve():
-            raise ValueError(f"a storage key must stay below the root: {key!r}")
-        return path
+class Storage(ABC):
+    """A place of artefacts. Keys are written by us, never by users.
 
-    @contextmanager
-    def create(self, key: str) -> Iterator[BinaryIO]:
+    Any of these raises StorageAway where the place does not answer, for as long as it is patient.
+    """
+
+    @abstractmethod
+    def create(self, key: str) -> AbstractContextManager[BinaryIO]:
         """Write an artefact; it appears whole, when the block ends well, or not at all."""
-        path = self.path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
-            try:
-                yield file  # type: ignore[misc]  # the wrapper is a BinaryIO in all but name
-                file.flush()
-                os.fsync(file.fileno())
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)  # its folder may have been deleted meanwhile
-                raise
-        Path(file.name).replace(path)
 
-    def move(self, key: str, to: str) -> None:
-        """Give an artefact another key, in the place of what may be there."""
-        target = self.path(to)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self.path(key).replace(target)
-
-    def put(self, key: str, data: bytes) -> str:
-        """Store bytes; gives their SHA-256 in hex."""
-        with self.create(key) as file:
-            file.write(data)
-        return hashlib.sha256(data).hexdigest()
-
+    @abstractmethod
     def read(self, key: str, *, offset: int = 0, length: int = -1) -> bytes:
         """Bytes of an artefact, or of a part of it.
 
@@ -113,9 +123,125 @@ class Storage:
             StoredFileMissing: it is not there.
             StoredFileDamaged: what is there cannot be read.
         """
-        with _said(), self.path(key).open("rb") as file:
-            file.seek(offset)
-            return file.read(length)
+
+    @abstractmethod
+    def tail(self, key: str, length: int) -> bytes:
+        """The last bytes of an artefact, also of one that grows; b"" where there is none."""
+
+    @abstractmethod
+    def file(self, key: str) -> Path:
+        """Where the whole artefact can be read on this machine at this moment; nobody may write there.
+
+        Raises:
+            StoredFileMissing: it is not there.
+        """
+
+    @abstractmethod
+    def about(self, key: str) -> About | None:
+        """What is known of an artefact; None: there is none."""
+
+    @abstractmethod
+    def listed(self, prefix: str = "") -> Iterator[About]:
+        """Every artefact below a prefix; what is still being written, or goes meanwhile, is left out."""
+
+    @abstractmethod
+    def names(self, prefix: str) -> set[str]:
+        """Names directly below a prefix, of artefacts and of what has some below it."""
+
+    def names_by_folder(self, prefix: str) -> dict[str, set[str]]:
+        """The names below each of the names below a prefix, of one listing."""
+        found: dict[str, set[str]] = {}
+        for about in self.listed(prefix):
+            name, _, rest = about.key.removeprefix(f"{prefix}/").partition("/")
+            found.setdefault(name, set()).update([rest.partition("/")[0]] if rest else [])
+        return found
+
+    @abstractmethod
+    def move(self, key: str, to: str) -> None:
+        """Give an artefact another key, in the place of what may be there."""
+
+    @abstractmethod
+    def delete(self, key: str) -> bool:
+        """Delete an artefact; whether there was one."""
+
+    @abstractmethod
+    def delete_tree(self, prefix: str) -> None:
+        """Delete every artefact below a prefix; nothing there is fine."""
+
+    @abstractmethod
+    def drop_empty(self, prefix: str) -> None:
+        """Forget a prefix below which nothing is left."""
+
+    @abstractmethod
+    def local(self, *keys: str) -> AbstractContextManager["FolderStorage"]:
+        """A folder in which these artefacts lie by path while the block lasts, for what works by paths.
+
+        What is written there stays on this machine until it is kept. For a folder it is the folder itself.
+
+        Raises:
+            StoredFileMissing: one of them is not there; in a folder, once it is read.
+        """
+
+    @abstractmethod
+    def keep(self, folder: "FolderStorage", prefix: str) -> None:
+        """Store the file of a key, or all files below a prefix, that were written into what `local` gave."""
+
+    @abstractmethod
+    def spool(self) -> Path:
+        """A folder for files that are on their way in."""
+
+    @abstractmethod
+    def free_bytes(self) -> int | None:
+        """What can still be stored; None: nobody can say."""
+
+    @abstractmethod
+    def holds(self, path: Path) -> bool:
+        """Whether a path of this machine lies where artefacts are kept."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Write something, read it back and delete it; raises what is wrong."""
+
+    @abstractmethod
+    def patiently(self, patience_s: float, *, beat: Callable[[], None] = lambda: None) -> "Storage":
+        """The same place, waited for so long, in seconds.
+
+        `beat` is called again and again while one waits, from whatever thread, and must not raise.
+        """
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """Where that is, for people."""
+
+    def link(self, key: str, digest: str) -> str | None:  # noqa: ARG002 - for places that have addresses
+        """An address at which anybody can fetch an artefact for minutes, without us; None: there is none.
+
+        Args:
+            key: of the artefact.
+            digest: the SHA-256, in hex, that it must have.
+
+        Raises:
+            StoredFileMissing: it is not there.
+            StoredFileDamaged: these are other bytes.
+        """
+        return None
+
+    def open(self, key: str) -> BinaryIO:
+        """A whole artefact, to read from any place.
+
+        Raises:
+            StoredFileMissing: it is not there.
+            StoredFileDamaged: what is there cannot be read.
+        """
+        with said():
+            return self.file(key).open("rb")
+
+    def put(self, key: str, data: bytes) -> str:
+        """Store bytes; gives their SHA-256 in hex."""
+        with self.create(key) as file:
+            file.write(data)
+        return hashlib.sha256(data).hexdigest()
 
     def size_and_digest(self, key: str) -> tuple[int, str]:
         """Bytes and SHA-256, in hex, of an artefact of any size; it is read again only once it has changed.
@@ -124,10 +250,11 @@ class Storage:
             StoredFileMissing: it is not there.
             StoredFileDamaged: what is there cannot be read.
         """
-        with _said():
-            path = self.path(key)
-            about = path.stat()
-            return about.st_size, _digest_of(path, about.st_size, about.st_mtime_ns)
+        # By what is open, not by its path: a cache may make room for others at any moment.
+        with said(), self.open(key) as file:
+            about = os.fstat(file.fileno())
+            opened = _Opened(about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, file)
+            return about.st_size, _digest_of(opened)
 
     def read_as_written(self, key: str, digest: str, *, offset: int = 0, length: int = -1) -> bytes:
         """Bytes of an artefact whose SHA-256, in hex, was kept.
@@ -140,7 +267,3 @@ class Storage:
         if hashlib.sha256(data).hexdigest() != digest:
             raise StoredFileDamaged
         return data
-
-    def delete_tree(self, prefix: str) -> None:
-        """Delete every artefact below a prefix; nothing there is fine."""
-        shutil.rmtree(self.path(prefix), ignore_errors=True)

@@ -57,6 +57,8 @@ MADE = {
     "subscription": ("subscription", "created_by_id"),
     "invitation": ("invitation", "invited_by_id"),
     "api_token": ("token", "user_id"),
+    "decision": ("decision", "user_id"),
+    "picture_review": ("picture review", "user_id"),
 }
 
 

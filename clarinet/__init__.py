@@ -1,29 +1,10 @@
 """CLARINET: learn from "it is not a ..." labels on one domain, predict on another.
 
-The names below load torch only when they are first used, so that configs and errors stay cheap to import.
+Each name below is loaded when it is first used: many a process needs one of them, and few need torch.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from clarinet.recipes.config import TrainConfig
-from clarinet.recipes.doing import Doing
-from clarinet.recipes.errors import (
-    CheckpointError,
-    CheckpointMismatch,
-    ClarinetError,
-    ConfigError,
-    DataError,
-    Diverged,
-    FilesLeftOut,
-    Interrupted,
-    NonUniformLabels,
-    NotFitted,
-    OtherClasses,
-)
-from clarinet.recipes.methods import config_for
-from clarinet.recipes.presets import METHODS
-from clarinet.run.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from clarinet.data.drawn_labels import simulate_labels
@@ -39,6 +20,24 @@ if TYPE_CHECKING:
     from clarinet.files.label_files import load_labels
     from clarinet.files.label_table import Labels
     from clarinet.files.looks import looks_of
+    from clarinet.recipes.config import TrainConfig
+    from clarinet.recipes.doing import Doing
+    from clarinet.recipes.errors import (
+        CheckpointError,
+        CheckpointMismatch,
+        ClarinetError,
+        ColumnsLeftOut,
+        ConfigError,
+        DataError,
+        Diverged,
+        FilesLeftOut,
+        Interrupted,
+        NonUniformLabels,
+        NotFitted,
+        OtherClasses,
+    )
+    from clarinet.recipes.methods import config_for
+    from clarinet.recipes.presets import METHODS
     from clarinet.run.estimator import Clarinet
     from clarinet.run.evaluation import (
         accuracy_from_complementary,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
         label_noise_from_predictions,
         predict,
     )
+    from clarinet.run.memory import keep_freed_memory
     from clarinet.run.relabelling import pseudo_labels, with_pseudo_labels
     from clarinet.run.training import EpochReport, TrainResult, train, train_in_steps
     from clarinet.run.turns import take_turns
@@ -57,6 +57,7 @@ __all__ = [
     "CheckpointMismatch",
     "Clarinet",
     "ClarinetError",
+    "ColumnsLeftOut",
     "ConfigError",
     "DataError",
     "Diverged",
@@ -102,6 +103,23 @@ __all__ = [
 ]
 
 _LAZY = {
+    "TrainConfig": "recipes.config",
+    "Doing": "recipes.doing",
+    "CheckpointError": "recipes.errors",
+    "CheckpointMismatch": "recipes.errors",
+    "ClarinetError": "recipes.errors",
+    "ColumnsLeftOut": "recipes.errors",
+    "ConfigError": "recipes.errors",
+    "DataError": "recipes.errors",
+    "Diverged": "recipes.errors",
+    "FilesLeftOut": "recipes.errors",
+    "Interrupted": "recipes.errors",
+    "NonUniformLabels": "recipes.errors",
+    "NotFitted": "recipes.errors",
+    "OtherClasses": "recipes.errors",
+    "config_for": "recipes.methods",
+    "METHODS": "recipes.presets",
+    "keep_freed_memory": "run.memory",
     "ImageFiles": "data.streams",
     "ImageStream": "data.streams",
     "NpyImages": "data.streams",

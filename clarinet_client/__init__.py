@@ -9,6 +9,7 @@ What goes wrong is a `ClientError`, whose words say what to do.
 from typing import TYPE_CHECKING, Any
 
 from clarinet_client.errors import (
+    CannotBe,
     ClientError,
     Conflict,
     Failed,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from clarinet_client.client import Client
 
 __all__ = [
+    "CannotBe",
     "Client",
     "ClientError",
     "Conflict",

@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import httpx2
 
-from clarinet_client.errors import ClientError, NotFound, ServerAway, TooMany, Unavailable, refused
-from clarinet_client.files import texts
+from clarinet_client.errors import CannotBe, ClientError, NotFound, ServerAway, TooMany, Unavailable, refused
+from clarinet_client.files import File, opened, texts
 from clarinet_client.operations import Download, Listing, Operation
 
 T = TypeVar("T")
@@ -25,6 +25,9 @@ class Connection:
     """A way to /api/v1 with a bearer token."""
 
     def __init__(self, base_url: str, token: str, *, patience_s: float = PATIENCE_S) -> None:
+        _require_address(base_url)
+        if not (token.isascii() and token.isprintable() and " " not in token):
+            raise CannotBe("This is no token: it has characters that none has. Copy it once more.")
         self.base_url = base_url.rstrip("/")
         self.patience_s = patience_s
         self._http = httpx2.Client(
@@ -62,23 +65,24 @@ class Connection:
     def upload(
         self,
         operation: Operation[T],
-        file: IO[bytes],
+        file: File,
         *,
         filename: str,
         fields: Mapping[str, Any],
         key: str = "",
         **places: str,
     ) -> T:
-        """Send a form with one file, streamed from an open file that can be read again."""
-        start = file.tell()
+        """Send a form with one file, streamed: from its path, or open and such that it can be read again."""
+        with opened(file, filename) as (stream, called):
+            start = stream.tell()
 
-        def rewound() -> dict[str, Any]:
-            file.seek(start)
-            return {"files": {"file": (filename, file)}}
+            def rewound() -> dict[str, Any]:
+                stream.seek(start)
+                return {"files": {"file": (called, stream)}}
 
-        details = {"data": texts(fields), "timeout": UPLOAD_TIMEOUT_S}
-        found: T = self._send(operation, operation.at(**places), details, key=key, fresh=rewound)
-        return found
+            details = {"data": texts(fields), "timeout": UPLOAD_TIMEOUT_S}
+            found: T = self._send(operation, operation.at(**places), details, key=key, fresh=rewound)
+            return found
 
     def items(
         self, listing: Listing[T], *, query: Mapping[str, Any] | None = None, **places: str
@@ -192,6 +196,17 @@ class Connection:
                 yield response
         except httpx2.TransportError as error:
             raise ServerAway(self.base_url) from error
+
+
+def _require_address(base_url: str) -> None:
+    """What is no address is said at once; to wait for somebody there would help nobody."""
+    try:
+        url = httpx2.URL(base_url)
+        can_be = url.scheme in ("http", "https") and bool(url.host)
+    except httpx2.InvalidURL:
+        can_be = False
+    if not can_be:
+        raise CannotBe(f"{base_url!r} is no address of a server: it begins with http:// or https://.")
 
 
 def _given(query: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Literal, TypeVar, Unpack
 
 from clarinet_client import operations as op
 from clarinet_client.errors import Failed
-from clarinet_client.files import File, opened
+from clarinet_client.files import File
 from clarinet_client.finding import named
 from clarinet_client.groups import Group
 from clarinet_client.shapes.datasets import Dataset, Example, FurtherImages, NewDataset, Taken, Version
@@ -44,8 +44,7 @@ class Datasets(Group):
             key: an Idempotency-Key of your own, so that the same dataset is not made twice.
             choices: name, description, and how to read the file.
         """
-        with opened(images, filename) as (file, called):
-            return self._connection.upload(op.ADD_DATASET, file, filename=called, fields=choices, key=key)
+        return self._connection.upload(op.ADD_DATASET, images, filename=filename, fields=choices, key=key)
 
     def wait(
         self,
@@ -76,10 +75,9 @@ class Datasets(Group):
         **choices: Unpack[FurtherImages],
     ) -> Version:
         """Send further images for a dataset; they join it as a version once they are taken in."""
-        with opened(images, filename) as (file, called):
-            return self._connection.upload(
-                op.ADD_IMAGES, file, filename=called, fields=choices, key=key, dataset_id=dataset_id
-            )
+        return self._connection.upload(
+            op.ADD_IMAGES, images, filename=filename, fields=choices, key=key, dataset_id=dataset_id
+        )
 
     def wait_for_version(
         self,
@@ -127,6 +125,11 @@ def _taken_in(look: Callable[[], T], on_look: Callable[[T], None] | None, timeou
     if row["state"] == "failed":
         raise Failed("\n".join([row["failure"] or "The import failed.", *left_out(row)]), row)
     return row
+
+
+def contradicting(row: Taken) -> list[str]:
+    """The images about which an import was told different things, one a line."""
+    return [f'"{one["file"]}" {one["why"]}.' for one in row["contradictions"]]
 
 
 def left_out(row: Taken) -> list[str]:

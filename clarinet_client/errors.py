@@ -12,6 +12,10 @@ class ClientError(Exception):
         self.detail = detail
 
 
+class CannotBe(ClientError):
+    """What a client is made with is no address or no token; no server was asked."""
+
+
 class ServerAway(ClientError):
     """Nobody answers at the server's address."""
 

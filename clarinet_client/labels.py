@@ -6,11 +6,12 @@ from typing import Literal
 
 from clarinet_client import operations as op
 from clarinet_client.errors import Failed
-from clarinet_client.files import File, opened
+from clarinet_client.files import File
 from clarinet_client.groups import Group
 from clarinet_client.shapes.annotation import LabelImport
 from clarinet_client.waiting import look_until
 
+Contradictions = Literal["refuse", "leave-out"]
 Format = Literal["csv", "tsv", "jsonl", "parquet", "npz", "label-studio"]
 
 
@@ -29,12 +30,37 @@ class Labels(Group):
         query = {"format": format, "imported": imported}
         return self._connection.read(op.GET_LABELS, query=query, campaign_id=campaign_id)
 
-    def send(self, campaign_id: str, file: File, *, filename: str = "", key: str = "") -> LabelImport:
-        """Send answers or labels from elsewhere, as CSV or Label Studio's JSON; `wait` waits for the end."""
-        with opened(file, filename) as (stream, called):
-            return self._connection.upload(
-                op.IMPORT_LABELS, stream, filename=called, fields={}, key=key, campaign_id=campaign_id
-            )
+    def send(
+        self,
+        campaign_id: str,
+        file: File,
+        *,
+        filename: str = "",
+        contradictions: Contradictions = "refuse",
+        first_class: Literal["", "0", "1"] = "",
+        first_position: Literal["", "0", "1"] = "",
+        key: str = "",
+    ) -> LabelImport:
+        """Send answers or labels from elsewhere, as CSV or Label Studio's JSON; `wait` waits for the end.
+
+        Args:
+            campaign_id: whose they are to be.
+            file: a path, bytes or a stream.
+            filename: what it is called, where the file does not tell.
+            contradictions: what becomes of answers with which somebody contradicts themselves: the file is
+                refused, or both sides are left out.
+            first_class: from which number the file counts classes, where it does.
+            first_position: from which number it counts pictures, where it does.
+            key: the same key twice sends once.
+        """
+        fields = {
+            "contradictions": contradictions,
+            "first_class": first_class,
+            "first_position": first_position,
+        }
+        return self._connection.upload(
+            op.IMPORT_LABELS, file, filename=filename, fields=fields, key=key, campaign_id=campaign_id
+        )
 
     def wait(
         self,

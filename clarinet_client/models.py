@@ -5,6 +5,7 @@ from pathlib import Path
 
 from clarinet_client import operations as op
 from clarinet_client.groups import Group
+from clarinet_client.shapes.campaigns import Drawings
 from clarinet_client.shapes.runs import Model, Pictures
 
 
@@ -49,6 +50,14 @@ class Models(Group):
             NotFound: it has none.
         """
         return self._connection.save(op.GET_ONNX, to, model_id=model_id)
+
+    def ask_round(self, model_id: str, *, floor_percent: int = 20) -> Drawings:
+        """Ask people once more about images without a yes, about classes drawn by what the model believes.
+
+        `floor_percent`: of each question's probability, shared by all possible classes alike.
+        `campaigns.wait_for_drawing` waits for the questions. Our measurements do not recommend such rounds.
+        """
+        return self._connection.call(op.ASK_ROUND, body={"floor_percent": floor_percent}, model_id=model_id)
 
     def predict(self, model_id: str, pictures: Sequence[tuple[str, bytes]]) -> Pictures:
         """What it says of up to 64 pictures, each a name and the bytes of its file.

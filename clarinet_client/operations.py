@@ -138,4 +138,5 @@ GET_ARCHIVE = Download("GET", "/models/{model_id}/download", ("application/zip",
 # Nothing is stored.
 PREDICT_PICTURES = Operation("POST", "/models/{model_id}/predict", runs.Pictures, twice=True)
 PREDICT_BY_ALIAS = Operation("POST", "/model-names/{name}/aliases/{alias}/predict", runs.Pictures, twice=True)
+ASK_ROUND = Operation("POST", "/models/{model_id}/rounds", campaigns.Drawings, is_keyed=True)
 GET_ONNX = Download("GET", "/models/{model_id}/onnx", ("application/octet-stream",))

@@ -24,17 +24,28 @@ def ask(
     headers: Iterable[tuple[str, bytes]] = (),
     *,
     query: bytes = b"",
-    body: bytes = b"",
+    body: bytes | Iterable[bytes] = b"",
+    is_cut_off: bool = False,
 ) -> Answer:
-    """Send a request with any bytes; gives the answer, or raises what the application raised."""
+    """Send a request with any bytes; gives the answer, or raises what the application raised.
+
+    A body in pieces is asked for one by one: what the iterable does in between happens while it arrives.
+    Where it is cut off, its sender goes away behind the last of them.
+    """
     answer = Answer()
-    pieces = [body]
+    pieces = iter([body] if isinstance(body, bytes) else body)
+    is_over = False
 
     async def receive() -> Message:
-        if pieces:
-            return {"type": "http.request", "body": pieces.pop(), "more_body": False}
-        await anyio.sleep(20)
-        return {"type": "http.disconnect"}
+        nonlocal is_over
+        if is_over:
+            await anyio.sleep(0 if is_cut_off else 20)
+            return {"type": "http.disconnect"}
+        piece = next(pieces, None)
+        is_over = piece is None or (isinstance(body, bytes) and not is_cut_off)
+        if piece is None and is_cut_off:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": piece or b"", "more_body": not is_over}
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,8 +1,11 @@
 """Databases, a queue, a client that talks to the real application, and a publisher that remembers."""
 
+import atexit
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -25,7 +28,8 @@ from app.jobs import Job
 from app.logs import configure_logs
 from app.main import create_app
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
+from tests.buckets import FaultyS3, s3_server
 from tests.factories import make_token, make_user
 
 # One thread per training, before torch is loaded: the tests share few cores, and more threads only wait for
@@ -34,12 +38,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 POSTGRES = os.environ.get("CLARINET_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
 REDIS = os.environ.get("CLARINET_TEST_REDIS", "redis://127.0.0.1:6379")  # without a database
+LONGEST_NAME = 40  # bytes
+WAITING = ("browser", "faults")  # marks of tests whose processes have idle processors
 SERVICES_REQUIRED = os.environ.get("CLARINET_REQUIRE_SERVICES") == "1"
 _ROUTES: list[BaseRoute] = []
+gc.disable()  # until the tests are collected: nothing of what that loads and makes is garbage
 
 
-@pytest.hookimpl(tryfirst=True)  # before the plugin that deals the groups out to processes
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # marks before, order after what plugins do
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Keep in one process what shares something slow: a file, or all that the browser does with one
     installation. Mark what `make check` leaves out.
     """
@@ -54,6 +61,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         long = item.get_closest_marker("long")
         if long and case and case.id in long.kwargs.get("but", []):
             item.add_marker("sample")
+    yield
+    _deal_out(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is there now stays to the end: no collection of garbage need look at it again."""
+    yield
+    gc.freeze()
+    gc.enable()
+    atexit.register(gc.unfreeze)  # else packages take all of it for leaks, and say so
+
+
+def _deal_out(items: list[pytest.Item]) -> None:
+    """Put the groups into the order in which processes take them: large before small, and those that mostly
+    wait (for a browser, or for processes that are killed) evenly over the first of them. So no process waits
+    alone at the end, and never all of them at once.
+    """
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        groups.setdefault(next(item.iter_markers("xdist_group")).args[0], []).append(item)
+    large_first = sorted(groups.values(), key=len, reverse=True)
+    waits = [
+        group
+        for group in large_first
+        if any(item.get_closest_marker(name) for name in WAITING for item in group)
+    ]
+    works = [group for group in large_first if group not in waits]
+    places = [(0.6 * place / len(waits), group) for place, group in enumerate(waits)]
+    places += [(place / len(works), group) for place, group in enumerate(works)]
+    items[:] = [item for _, group in sorted(places, key=lambda found: found[0]) for item in group]
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A file is called by its argument: an archive has the time in it, and processes compare names."""
+    return argname if isinstance(val, bytes) and len(val) > LONGEST_NAME else None
 
 
 @contextmanager
@@ -87,10 +130,39 @@ def _passwords_are_hashed_in_no_time() -> None:
     passwords._hasher = PasswordHasher(memory_cost=8, time_cost=1, parallelism=1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_disk_is_waited_for() -> Iterator[None]:
+    """No test cuts the power, so what one process has written is there for the next; slow disks take long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@cache
+def _settings() -> Settings:
+    """Read once: to look for each field in the environment takes longer than many tests."""
+    return Settings(environment="test", _env_file=None)
+
+
 @pytest.fixture(autouse=True)
 def _logs_of_its_own() -> None:
     """Whatever a test made of the logs ends with it: they may write to what captured its output."""
-    configure_logs(Settings(environment="test", _env_file=None))
+    configure_logs(_settings())
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[int]:
+    """The port of an S3 server of the tests' own."""
+    with s3_server() as port:
+        yield port
+
+
+@pytest.fixture
+def faulty(s3: int) -> Iterator[FaultyS3]:
+    """A proxy before it, which breaks what a test says."""
+    proxy = FaultyS3(s3)
+    yield proxy
+    proxy.close()
 
 
 @pytest.fixture(scope="session")
@@ -111,17 +183,44 @@ def redis_url() -> Iterator[str]:
         client.flushdb()
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """Each supported database, with its tables."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('db') / 'test.db'}"
-    else:
-        url = request.getfixturevalue("postgres_url")
+@pytest.fixture(scope="session")
+def sqlite_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """A file with tables, for as long as its process."""
+    yield from _with_tables(f"sqlite:///{tmp_path_factory.mktemp('db') / 'test.db'}")
+
+
+@pytest.fixture(scope="session")
+def postgresql_engine(postgres_url: str) -> Iterator[Database]:
+    """The same on a server."""
+    yield from _with_tables(postgres_url)
+
+
+def _with_tables(url: str) -> Iterator[Database]:
     database = connect(url)
     Base.metadata.create_all(database.engine)
     yield database
     database.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database without a table."""
+    if request.param == "sqlite":
+        database = connect(f"sqlite:///{tmp_path / 'empty.db'}")
+        yield database
+        database.dispose()
+        return
+    with postgres_database() as url:
+        database = connect(url)
+        yield database
+        database.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> Database:
+    """Each supported database, with its tables."""
+    found: Database = request.getfixturevalue(f"{request.param}_engine")
+    return found
 
 
 @pytest.fixture
@@ -156,13 +255,13 @@ def published() -> list[Job]:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings of a process that keeps everything in the test's folder."""
-    return Settings(environment="test", data_dir=tmp_path, _env_file=None)
+    return _settings().model_copy(update={"data_dir": tmp_path})
 
 
 @pytest.fixture
-def storage(settings: Settings) -> Storage:
+def storage(settings: Settings) -> FolderStorage:
     """Where the application under test keeps artefacts."""
-    return Storage(settings.artefact_dir)
+    return FolderStorage(settings.artefact_dir)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from worker.cli.main import app as cli
 
 CLARINET = Path(sys.executable).parent / "clarinet"
 EMAIL, PASSWORD = "lead@example.org", "a long enough password"
-START_S = 60
+START_S = 300
 
 
 def free_port() -> int:
@@ -80,7 +80,7 @@ class Live:
         assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
         return response.json() if response.content else None
 
-    def wait(self, path: str, *, until: Any, timeout_s: float = 60) -> Any:
+    def wait(self, path: str, *, until: Any, timeout_s: float = 300) -> Any:
         """Ask the API until `until(answer)` holds."""
         deadline = time.monotonic() + timeout_s
         while not until(answer := self.api("GET", path)):
@@ -121,30 +121,38 @@ def installation(data_dir: Path, log: Path, **environment: str) -> Iterator[Live
     live.clarinet("db", "upgrade")
     live.clarinet("user", "add", EMAIL, "--name", "Ada Lead", "--admin", "--password-stdin", given=PASSWORD)
     live.token = json.loads(live.clarinet("token", "add", EMAIL, "tests", "--json"))["token"]
+    with running(live, log):
+        yield live
+
+
+@contextmanager
+def running(live: Live, log: Path) -> Iterator[None]:
+    """Start `clarinet up` on what is there; everything it started is gone at the end."""
     port = free_port()  # just before it is taken: other tests look for one at the same time
     live.url = f"http://127.0.0.1:{port}"
     with log.open("ab") as output:
-        command: list[str | Path] = [CLARINET, "up", "--port", str(port), "--data-dir", str(data_dir)]
+        command: list[str | Path] = [CLARINET, "up", "--port", str(port), "--data-dir", str(live.data_dir)]
         live.process = subprocess.Popen(
             command, env=live.environment, stdout=output, stderr=output, start_new_session=True
         )
     try:
-        _wait_for(live, log)
-        yield live
+        wait_for(live, log)
+        yield
     finally:
         live.process.send_signal(signal.SIGTERM)
         try:
-            live.process.wait(40)
+            live.process.wait(300)
         except subprocess.TimeoutExpired:
             os.killpg(live.process.pid, signal.SIGKILL)
             raise
 
 
-def _wait_for(live: Live, log: Path) -> None:
+def wait_for(live: Live, log: Path, *, path: str = "/readyz") -> None:
+    """Wait until the installation can serve, or answers well at another path."""
     deadline = time.monotonic() + START_S
     while True:
         try:
-            if httpx.get(f"{live.url}/readyz", timeout=2).is_success:
+            if httpx.get(f"{live.url}{path}", timeout=2).is_success:
                 return
         except httpx.HTTPError:
             pass

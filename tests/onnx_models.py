@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.registry import service
 from app.registry.models import Model
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_run
 
 OPSET = 18
@@ -58,7 +58,7 @@ def bright_onnx(levels: Sequence[float], *, channels: int = 1, size: int | str =
 
 def make_model(
     session: Session,
-    storage: Storage,
+    storage: FolderStorage,
     *,
     classes: Sequence[str] = ("dark", "light"),
     onnx_file: bytes | None = None,

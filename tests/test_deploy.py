@@ -1,19 +1,24 @@
 """What operators deploy fits the program: its commands, settings and metrics; and systemd takes the units."""
 
 import asyncio
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml  # type: ignore[import-untyped]
+from pydantic import SecretStr
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from app.clock import utc_now
 from app.db import connect
+from app.disk.models import DiskKind, DiskUse
 from app.metrics import Metrics
 from app.migrate import upgrade
 from app.runs.workers import UPKEEP, Machine, record_service, record_worker
@@ -101,24 +106,155 @@ class TestSystemd:
         assert done.returncode == 0, done.stderr
 
 
-def test_alerts_ask_for_what_is_measured(tmp_path: Path) -> None:
-    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "clarinet.rules.yml").read_text())
-    database = connect(f"sqlite:///{tmp_path / 'a.db'}")
+MANIFESTS = ROOT / "deploy" / "kubernetes"
+
+
+class TestJobs:
+    def test_a_job_of_kubernetes_runs_a_command_of_ours_as_the_other_pods_do(self) -> None:
+        text = (MANIFESTS / "trial.yaml").read_text()
+        job = yaml.safe_load(text.replace("$TRIAL", str(UUID(int=1))).replace("$PROCESSES", "2"))
+        kubernetes_validate.validate(job, "1.37", strict=True)
+        pod = job["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        require_command(container["command"][1:])
+        ours = {f"CLARINET_{name.upper()}" for name in Settings.model_fields}
+        assert {entry["name"] for entry in container["env"]} <= ours
+        [worker] = [each for name, each in pods() if name == "worker-gpu"]
+        [beside] = worker["containers"]
+        assert container["image"].split("/")[-1].split(":")[0] == beside["image"]
+        for told in ("envFrom", "securityContext"):
+            assert container[told] == beside[told]
+        # The namespace takes no pod that could be root.
+        for told in ("securityContext", "automountServiceAccountToken"):
+            assert pod[told] == worker[told]
+
+    def test_a_job_of_slurm_runs_a_command_of_ours(self) -> None:
+        text = (ROOT / "deploy" / "slurm" / "trial.sh").read_text()
+        [started] = re.findall(r"^exec clarinet (.+)$", text, flags=re.MULTILINE)
+        require_command(started.replace("$TRIAL", str(UUID(int=1))).split())
+
+
+def manifests() -> list[dict[str, Any]]:
+    """Every object that the kustomization joins."""
+    names = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())["resources"]
+    return [each for name in names for each in yaml.safe_load_all((MANIFESTS / name).read_text())]
+
+
+def pods() -> list[tuple[str, dict[str, Any]]]:
+    """The specification of each kind of pod, by name."""
+    found = []
+    for each in manifests():
+        spec = each.get("spec", {})
+        spec = spec.get("jobTemplate", {}).get("spec", spec)
+        if "template" in spec:
+            found.append((each["metadata"]["name"], spec["template"]["spec"]))
+    return found
+
+
+class TestKubernetes:
+    def test_all_files_are_joined_and_fit_the_published_schemas(self) -> None:
+        joined = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())["resources"]
+        assert {*joined, "kustomization.yaml", "trial.yaml"} == {path.name for path in MANIFESTS.iterdir()}
+        for each in manifests():
+            kubernetes_validate.validate(each, "1.37", strict=True)
+
+    @pytest.mark.parametrize(("name", "pod"), pods())
+    def test_each_pod_is_bounded_and_starts_a_command_of_ours(self, name: str, pod: dict[str, Any]) -> None:
+        [box] = pod["containers"]
+        require_command(box["args"])
+        assert box["image"] in {"clarinet-web", "clarinet-worker"}
+        assert box["resources"]["limits"]["memory"]
+        assert box["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        volumes = {volume["name"] for volume in pod["volumes"]}
+        assert {mount["name"] for mount in box["volumeMounts"]} == volumes >= {"data", "tmp"}
+        if pod.get("restartPolicy") is None:  # it is to run for ever
+            probe = box["livenessProbe"]
+            if name != "web":
+                command = probe["exec"]["command"]
+                assert command[0] == "clarinet"
+                require_command(command[1:])
+
+    def test_settings_are_ours_and_no_secret_stands_there(self) -> None:
+        ours = {f"CLARINET_{name.upper()}": name for name in Settings.model_fields}
+        told = {key for each in manifests() if each["kind"] == "ConfigMap" for key in each["data"]}
+        told |= {
+            item["name"] for _, pod in pods() for box in pod["containers"] for item in box.get("env", [])
+        }
+        told = {key for key in told if key.startswith("CLARINET_")}
+        secret = set(re.findall(r"from-literal=(\w+)=", (ROOT / "deploy" / "README.md").read_text()))
+
+        assert told | secret <= ours.keys()
+        assert told & secret == set()
+        hidden = {key for key, name in ours.items() if Settings.model_fields[name].annotation is SecretStr}
+        assert told & hidden == set()
+        assert [each for each in manifests() if each["kind"] == "Secret"] == []
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_nginx_takes_the_proxys_file(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=a", "-keyout"]
+    subprocess.run([*made, str(key), "-out", str(certificate)], check=True, capture_output=True)
+    text = (ROOT / "deploy" / "nginx" / "clarinet.conf").read_text()
+    text = text.replace("/etc/ssl/clarinet/fullchain.pem", str(certificate))
+    text = text.replace("/etc/ssl/clarinet/privkey.pem", str(key))
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(f"pid {tmp_path}/pid; error_log stderr; events {{}} http {{ access_log off; {text} }}")
+    done = subprocess.run(["nginx", "-t", "-c", whole], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What `/metrics` says of a new installation."""
+    database = connect(f"sqlite:///{tmp_path_factory.mktemp('metrics') / 'a.db'}")
     upgrade(database.engine)
     metrics = Metrics(database)
     metrics.note("GET", "/api/v1/campaigns/{campaign_id}/questions", 200, 0.1)
     with database.write.begin() as session:
         record_service(session, "one", UPKEEP, version="", now=utc_now())
+        session.add(DiskUse(kind=DiskKind.DATASETS, size_bytes=1, files=1, measured_at=utc_now()))
     text = asyncio.run(metrics.text()).decode()
-    measured = set(re.findall(r"^(clarinet_\w+)", text, flags=re.MULTILINE))
-    labels = set(re.findall(r"(\w+)=\"", text))
     database.dispose()
+    return text
 
+
+def assert_asks_for_what_is_measured(query: str, measured: str) -> None:
+    names = set(re.findall(r"^(clarinet_\w+)", measured, flags=re.MULTILINE))
+    labels = set(re.findall(r"(\w+)=\"", measured)) | {"job", "instance"}
+    assert set(re.findall(r"clarinet_\w+", query)) <= names, query
+    assert set(re.findall(r"(\w+)=~?\"", query)) <= labels, query
+    by = {name.strip() for group in re.findall(r"by \(([^)]*)\)", query) for name in group.split(",")}
+    assert by <= labels, query
+
+
+def test_alerts_ask_for_what_is_measured(measured: str) -> None:
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "clarinet.rules.yml").read_text())
     for rule in rules["groups"][0]["rules"]:
-        assert set(re.findall(r"clarinet_\w+", rule["expr"])) <= measured, rule["alert"]
-        assert set(re.findall(r"(\w+)=~?\"", rule["expr"])) <= labels | {"job"}, rule["alert"]
+        assert_asks_for_what_is_measured(rule["expr"], measured)
         assert rule["annotations"]["summary"].endswith(".")
         assert rule["labels"]["severity"] in ("page", "ticket")
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_takes_the_alerts() -> None:
+    rules = ROOT / "deploy" / "prometheus" / "clarinet.rules.yml"
+    done = subprocess.run(["promtool", "check", "rules", rules], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_dashboard_asks_for_what_is_measured(measured: str) -> None:
+    board = json.loads((ROOT / "deploy" / "grafana" / "clarinet.json").read_text())
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    for panel in board["panels"]:
+        assert panel["description"].endswith(".")
+        for target in panel["targets"]:
+            assert_asks_for_what_is_measured(target["expr"], measured)
 
 
 def test_alive_says_what_this_host_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from app.problems import STATUS, problem_types
 from app.settings import Settings
 
 LINE = 120  # characters
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]*))?\)")
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -23,7 +24,7 @@ def page(name: str) -> str:
 def test_settings_are_documented_as_they_are(name: str) -> None:
     field = Settings.model_fields[name]
     default = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
-    shown = "none" if default in {(), None} else f"`{default}`" if default != "" else ""
+    shown = "none" if default in ((), {}, None) else f"`{default}`" if default != "" else ""
 
     assert f"| `CLARINET_{name.upper()}` | {shown} | {field.description} |" in page("settings.md")
 
@@ -69,17 +70,29 @@ def test_lines_of_pages_that_people_edit_are_short() -> None:
     assert long == []
 
 
+def headings_of(document: Path) -> set[str]:
+    """What links name the headings of a document by."""
+    found = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
 def test_links_between_documents_lead_somewhere() -> None:
-    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")]
     links = [
-        (document, link)
+        (document, link, heading)
         for document in documents
-        for link in re.findall(r"\]\(([^)#\s]*)(?:#[^)]*)?\)", document.read_text(encoding="utf-8"))
-        if link and "://" not in link
+        for link, heading in LINK.findall(document.read_text(encoding="utf-8"))
+        if "://" not in link
     ]
 
     assert links
-    assert [f"{document}: {link}" for document, link in links if not (document.parent / link).exists()] == []
+    lost = [
+        f"{document}: {link}#{heading}"
+        for document, link, heading in links
+        for target in [document.parent / link if link else document]
+        if not target.exists() or (target.suffix == ".md" and heading and heading not in headings_of(target))
+    ]
+    assert lost == []
 
 
 def test_functions_and_files_that_pages_name_exist() -> None:

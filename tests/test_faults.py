@@ -23,7 +23,7 @@ from tests.factories import make_campaign, make_token, make_user
 from tests.live import CLARINET, free_port
 
 pytestmark = pytest.mark.faults
-KILLS = 4
+KILLS = 3
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -109,7 +109,7 @@ def test_answers_survive_kills_of_the_web_process(tmp_path: Path, database_url: 
     chance = random.Random(0)
     try:
         for _ in range(KILLS):
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 300
             before = sum(map(len, sent))
             while sum(map(len, sent)) < before + 20 and any(t.is_alive() for t in threads):
                 assert time.monotonic() < deadline, "no answer went through between two kills"
@@ -117,7 +117,7 @@ def test_answers_survive_kills_of_the_web_process(tmp_path: Path, database_url: 
             web.kill()
             web.process = web.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(300)
     finally:
         stop.set()
         web.kill()

@@ -68,7 +68,8 @@ def test_every_class_of_a_template_is_in_the_stylesheet() -> None:
 
 def test_every_attribute_of_the_stylesheet_is_used() -> None:
     attributes = set(re.findall(r"\[(data-[\w-]+)", read(STYLES)))
-    sources = read(TEMPLATES) + read(SCRIPTS)
+    drawings = sorted((ROOT / "templates").rglob("*.svg"))
+    sources = read(TEMPLATES) + read(drawings) + read(SCRIPTS)
     by_dataset = {
         f"data-{re.sub(r'(?=[A-Z])', '-', name).lower()}" for name in re.findall(r"dataset\.(\w+)", sources)
     }
@@ -113,6 +114,11 @@ def test_every_wide_table_scrolls_under_a_name() -> None:
             assert "<table" not in source.replace('<table class="shares">', ""), path.name
 
 
+def test_what_leads_elsewhere_is_a_link_and_no_button_that_ignores_the_space_bar() -> None:
+    for path in TEMPLATES:
+        assert not re.search(r"<a\b[^>]*\brole=.button", path.read_text()), path
+
+
 def test_scripts_build_no_html() -> None:
     source = read(SCRIPTS)
 
@@ -137,3 +143,26 @@ def test_what_takes_something_away_asks_once_more() -> None:
 
     assert re.findall(rf'forms\.act\([^\n]*?, (?:_\()?"(?:{ends})', source) == [], "forms.risk names it first"
     assert re.findall(rf"<button[^>]*>(?:{ends})", source) == [], "forms.choice names it first"
+
+
+def test_a_page_that_shows_a_secret_once_minds_its_reload() -> None:
+    for path in TEMPLATES:
+        source = path.read_text(encoding="utf-8")
+        if '{% include "accounts/_secret.html" %}' in source and path.name != "_code.html":  # which is kept
+            assert "{{ forms.once(new_key()) }}" in source, f"{path.name}: a reload would make a second one"
+
+
+def test_a_button_of_a_row_is_named_with_what_it_is_about() -> None:
+    pieces = r"{%-?\s*(?P<begin>for)\b|{%-?\s*(?P<end>endfor)\b|forms\.act\((?P<act>.*?)\) }}"
+    pieces += r"|<button(?P<button>[^>]*(?:{{[^}]*}}[^>]*)*)>(?P<words>.*?)</button>"
+
+    for path in TEMPLATES:
+        source = re.sub(r"\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        depth = 0
+        for piece in re.finditer(pieces, source, re.DOTALL):
+            depth += bool(piece["begin"]) - bool(piece["end"])
+            if depth and piece["act"]:
+                assert "about=" in piece["act"], f"{path.name}: {piece[0]}"
+            elif depth and piece["words"] is not None:
+                is_named = "aria-label" in piece["button"] or "{{" in piece["words"]
+                assert is_named, f"{path.name}: {piece[0]}"

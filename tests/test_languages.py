@@ -136,6 +136,9 @@ def test_pages_for_admins_stay_in_english(client: TestClient) -> None:
 
     assert '<html lang="en">' in page.text
     assert ">Campaigns</a>" in page.text
+    assert "This page is in English; what annotators read is in Deutsch, too." in page.text
+    in_english = client.get("/datasets", headers={"Accept-Language": "en"})
+    assert "This page is in English" not in in_english.text
 
 
 def test_errors_speak_too(anonymous: TestClient) -> None:

@@ -1,5 +1,6 @@
 """Every test is run by some command: `make test` runs what `make check` leaves out, but for the slow ones."""
 
+import os
 import re
 import tomllib
 from collections import defaultdict
@@ -25,6 +26,14 @@ def test_make_test_leaves_out_the_slow_ones_alone() -> None:
     assert OPTIONS["addopts"][-2:] == ["-m", "not slow"]
     assert OPTIONS["testpaths"] == ["tests"]
     assert recipe("test").split() == ["@$(PYTEST)", "$(ARGS)"]
+
+
+def test_processes_take_whole_groups(request: pytest.FixtureRequest) -> None:
+    """Else each makes what tests of a file share, and installs what those of the browser do, once more."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("one process runs all tests")
+
+    assert request.node.nodeid.endswith(f"@{Path(__file__).parent / 'test_selection'}")
 
 
 def test_make_check_leaves_out_by_markers_alone() -> None:

@@ -1,19 +1,24 @@
 """create_celery(): the queue's settings, each with its reason, and the tasks by name."""
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from threading import Thread
 from typing import Any
 from uuid import UUID
 
 import structlog
+from billiard.util import get_logger
 from celery import Celery, bootsteps, signals
+from celery.apps import worker as worker_app
+from celery.worker import state
 from kombu.entity import Exchange, Queue
 
 from app import jobs
 from app.logs import configure_logs
 from app.settings import Settings
-from worker.context import Context, ProcessContext
+from worker.context import ProcessContext
 from worker.heartbeat import Heartbeat
 
 # Where the function of each job lives. It is imported when the first such job arrives: a worker of one queue
@@ -26,9 +31,11 @@ TASKS = {
     jobs.DRAW_FURTHER: ("worker.drawing", "draw_further"),
     jobs.CHECK_DRAWS: ("worker.drawing", "check_draws"),
     jobs.KEEP_FIGURES: ("worker.precomputing", "keep_figures"),
-    jobs.TRAIN_TRIAL: ("worker.supervisor", "train_trial"),
+    jobs.TRAIN_TRIAL: ("worker.launching", "launch_trial"),
     jobs.PREDICT_DATASET: ("worker.predicting", "predict_dataset"),
+    jobs.MAKE_UMAP: ("worker.umapping", "make_umap"),
     jobs.SEND_NOTICE: ("worker.notifying", "send_notice"),
+    jobs.MEASURE_DISK: ("worker.adding_up", "measure_disk"),
 }
 QUEUES = tuple(dict.fromkeys(jobs.QUEUE_OF.values()))
 
@@ -38,6 +45,8 @@ log = structlog.get_logger()
 def create_celery(settings: Settings) -> Celery:
     """The Celery application of a worker process."""
     configure_logs(settings)
+    if settings.logs_json:
+        _log_as_we_do()
     celery = Celery("clarinet", set_as_current=False)
     celery.conf.update(
         jobs.broker_options(settings),
@@ -91,15 +100,17 @@ def _queue(name: str) -> Queue:
     return Queue(name, Exchange(name), routing_key=name)  # type: ignore[no-untyped-call]  # kombu
 
 
-def _task(contexts: ProcessContext, name: str, module: str, function: str) -> Callable[[str], None]:
-    """The edge of the process: ids in, nothing out, one log line when something unforeseen is raised."""
+def _task(contexts: ProcessContext, name: str, module: str, function: str) -> Callable[..., None]:
+    """The edge of the process: ids in (of most jobs one), nothing out, one log line when something unforeseen
+    is raised.
+    """
 
-    def run(row_id: str) -> None:
+    def run(*row_ids: str) -> None:
         structlog.contextvars.clear_contextvars()
-        structlog.contextvars.bind_contextvars(job=name, row_id=row_id)
-        work: Callable[[Context, UUID], None] = getattr(import_module(module), function)
+        structlog.contextvars.bind_contextvars(job=name, row_id=next(iter(row_ids), None))
+        work: Callable[..., None] = getattr(import_module(module), function)
         try:
-            work(contexts(), UUID(row_id))
+            work(contexts(), *(UUID(row_id) for row_id in row_ids))
         except Exception:
             # Whatever it was, the row is unclaimed or its lease runs out, and upkeep hands it on.
             log.exception("job.failed")
@@ -107,6 +118,23 @@ def _task(contexts: ProcessContext, name: str, module: str, function: str) -> Ca
             structlog.contextvars.clear_contextvars()
 
     return run
+
+
+def _log_as_we_do() -> None:
+    """Celery keeps its handlers and formats to itself; what it writes without a logger goes through ours."""
+
+    def on_setup(**_: Any) -> None:
+        get_logger().propagate = True  # billiard's, which has no handler
+
+    signals.setup_logging.connect(on_setup, weak=False)
+    # Written past every stream, in the handler of a signal.
+    worker_app.safe_say = lambda said, _file=None: log.info("celery.said", said=said)
+
+
+def _tell_lost(sender: Any = None, args: Sequence[str] = (), exception: object = None, **_: Any) -> None:
+    """Celery's own line does not say whose process of its pool was killed."""
+    row_id = next(iter(args or ()), None)
+    log.error("job.lost", job=getattr(sender, "name", ""), row_id=row_id, error=repr(exception))
 
 
 def _heartbeat_step(contexts: ProcessContext) -> type[bootsteps.StartStopStep]:
@@ -132,6 +160,17 @@ def _heartbeat_step(contexts: ProcessContext) -> type[bootsteps.StartStopStep]:
     return HeartbeatStep
 
 
+def _leave() -> None:
+    """End this process as soon as no job is in it.
+
+    Celery alone takes some 4 s more: its broker and the threads of its pool are asked in turn. A message that
+    arrives meanwhile is lost as with any worker that is killed: its row waits, and upkeep sends it again.
+    """
+    while state.reserved_requests or state.active_requests:
+        time.sleep(0.05)
+    os._exit(0)
+
+
 def run_worker(
     settings: Settings, *, queues: Sequence[str] = QUEUES, concurrency: int = 1, name: str = ""
 ) -> None:
@@ -147,8 +186,10 @@ def run_worker(
 
     def hand_back(**_: Any) -> None:
         celery.contexts.stop()
+        Thread(target=_leave, daemon=True).start()
 
     signals.worker_shutting_down.connect(hand_back, weak=False)
+    signals.task_failure.connect(_tell_lost, weak=False)
     celery.worker_main(
         [
             "--quiet",

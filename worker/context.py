@@ -4,7 +4,7 @@ import multiprocessing
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from sqlalchemy.orm import Session
@@ -14,11 +14,28 @@ from app.db import Database, Publish, connect, unit_of_work
 from app.jobs import publisher
 from app.settings import Settings
 from app.storage import Storage
+from app.stores.chosen import storage_of
+from worker.outages import PATIENCE_S
 
 
 def never() -> bool:
     """The answer of a process that nobody has asked to stop."""
     return False
+
+
+class Suspicion:
+    """Whether this worker's last training failed by the machine's fault; shared with forked children."""
+
+    def __init__(self) -> None:
+        self._raised = multiprocessing.RawValue("b", 0)
+
+    def __bool__(self) -> bool:
+        """Whether it is raised."""
+        return bool(self._raised.value)
+
+    def set(self, raised: bool) -> None:
+        """Raise or lower it."""
+        self._raised.value = int(raised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +47,30 @@ class Context:
     storage: Storage
     publish: Publish
     is_stopping: Callable[[], bool] = never
+    suspicion: Suspicion = field(default_factory=Suspicion)
 
     @classmethod
-    def of(cls, settings: Settings, *, is_stopping: Callable[[], bool] = never) -> Self:
+    def of(
+        cls,
+        settings: Settings,
+        *,
+        is_stopping: Callable[[], bool] = never,
+        suspicion: Suspicion | None = None,
+    ) -> Self:
         """Connect to everything that the settings name."""
         return cls(
             settings=settings,
             database=connect(settings.sqlalchemy_url),
-            storage=Storage(settings.artefact_dir),
+            storage=storage_of(settings),  # under a lease of seconds nobody waits long
             publish=publisher(settings),
             is_stopping=is_stopping,
+            suspicion=Suspicion() if suspicion is None else suspicion,
         )
+
+    @property
+    def patient(self) -> Storage:
+        """The same storage, waited for as long as a training waits: only where a claim is held meanwhile."""
+        return self.storage.patiently(PATIENCE_S)
 
     def unit_of_work(self) -> AbstractContextManager[Session]:
         """One writing transaction; its jobs are published after the commit."""
@@ -63,11 +93,13 @@ class ProcessContext:
         self._made: tuple[int, Context] | None = None
         # Shared with forked children without a lock, so that a signal handler may set it at any moment.
         self._stopping = multiprocessing.RawValue("b", 0)
+        self._suspicion = Suspicion()
 
     def __call__(self) -> Context:
         """The context of the calling process."""
         if self._made is None or self._made[0] != os.getpid():
-            self._made = os.getpid(), Context.of(self._settings, is_stopping=self.is_stopping)
+            made = Context.of(self._settings, is_stopping=self.is_stopping, suspicion=self._suspicion)
+            self._made = os.getpid(), made
         return self._made[1]
 
     def stop(self) -> None:

@@ -1,5 +1,7 @@
 """Tasks: draw a campaign's questions and open it; draw further ones; draw them anew and compare."""
 
+from contextlib import suppress
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -8,14 +10,23 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app import claims, jobs
+from app.accounts.models import User
 from app.annotation import questions
+from app.annotation import service as annotation
 from app.campaigns import drawings, draws, openings
+from app.campaigns.believed import draw_by_belief
+from app.campaigns.drawn import Further
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.sampling import EVALUATED
+from app.campaigns.service import any_campaign
 from app.claims import ClaimLost
 from app.clock import utc_now
+from app.errors import AppError
 from app.evaluations import service as evaluations
 from app.quality import service as quality
+from app.storage import StorageAway
+from worker.beating import renewing
+from worker.believing import believed
 from worker.context import Context
 
 CHUNK = 5_000  # questions per transaction: short enough that answers in other campaigns do not wait long
@@ -76,6 +87,14 @@ def draw_further(context: Context, campaign_id: UUID) -> None:
         _draw_further(context, further)
     except ClaimLost:
         log.warning("campaign.drawing_lost", campaign_id=str(campaign_id), drawing=further.number)
+    except StorageAway as reason:
+        with suppress(ClaimLost), context.unit_of_work() as session:
+            claims.hand_back(session, further.claim)
+        log.warning("campaign.drawing_handed_back", campaign_id=str(campaign_id), reason=str(reason))
+    except AppError as refusal:
+        with suppress(ClaimLost), context.unit_of_work() as session:
+            drawings.fail_drawing(session, further, failure=refusal.detail)
+        log.info("campaign.drawing_failed", campaign_id=str(campaign_id), reason=refusal.detail)
 
 
 def _draw(context: Context, claim: claims.Claim, opening: openings.Opening) -> None:
@@ -105,39 +124,76 @@ def _draw(context: Context, claim: claims.Claim, opening: openings.Opening) -> N
         )
         if opening.sample is not None:
             evaluations.name_questions(session, opening.campaign_id)
+        _set_aside(session, opening.campaign_id)
         jobs.enqueue(session, jobs.CHECK_DRAWS, opening.campaign_id)
     log.info("campaign.opened", campaign_id=str(opening.campaign_id), questions=sum(per_class))
 
 
-def _draw_further(context: Context, further: drawings.Further) -> None:
+def _draw_further(context: Context, further: Further) -> None:
     with context.unit_of_work() as session:
         claims.renew(session, further.claim, now=utc_now())
         questions.forget_questions(session, further.campaign_id, since=further.number)
-        examples = openings.examples_to_label(
-            session,
-            further.dataset_id,
-            first_position=further.first_position,
-            end_position=further.end_position,
-            skip_twins=further.skip_twins,
-        )
+    drawn, example_ids, chances, beliefs = _further_questions(context, further)
     per_class = _put(
         context,
         further.claim,
         further,
-        _drawn(further, examples),
-        dict(examples),
+        drawn,
+        example_ids,
         drawing=further.number,
         first_rank=further.first_rank,
+        chances=chances,
     )
     with context.unit_of_work() as session:
-        drawings.finish_drawing(session, further, drawn_per_class=per_class, now=utc_now())
+        drawings.finish_drawing(
+            session,
+            further,
+            drawn_per_class=per_class,
+            beliefs=beliefs,
+            expected_yes=sum(chances or ()),
+            now=utc_now(),
+        )
         questions.show_questions(session, further.campaign_id, further.number)
+        _set_aside(session, further.campaign_id, drawing=further.number)
         _refresh_statistics(session)
         jobs.enqueue(session, jobs.CHECK_DRAWS, further.campaign_id)
     log.info("campaign.drawn_further", campaign_id=str(further.campaign_id), questions=sum(per_class))
 
 
-def _drawn(what: openings.Opening | drawings.Further, examples: list[tuple[int, int]]) -> draws.Draws:
+def _set_aside(session: Session, campaign_id: UUID, *, drawing: int = 1) -> None:
+    """What nobody is asked counts as finished; the sums that say so are of whoever made the campaign."""
+    campaign = any_campaign(session, campaign_id)
+    by = session.get_one(User, campaign.created_by_id)
+    annotation.set_aside_beside_classes(session, campaign, drawing=drawing, by=by, now=utc_now())
+
+
+class _Questions(NamedTuple):
+    drawn: draws.Draws
+    example_ids: dict[int, int]  # by position
+    chances: list[float] | None  # of each, where they were not drawn uniformly
+    beliefs: bytes | None  # from which they were drawn then
+
+
+def _further_questions(context: Context, further: Further) -> _Questions:
+    if further.belief is None:
+        with context.reading() as session:
+            examples = openings.examples_to_label(
+                session,
+                further.dataset_id,
+                first_position=further.first_position,
+                end_position=further.end_position,
+                skip_twins=further.skip_twins,
+            )
+        return _Questions(_drawn(further, examples), dict(examples), None, None)
+    beat = renewing(context, further.claim)
+    kept, example_ids = believed(context, further, further.belief, beat=beat)
+    drawn, chances = draw_by_belief(
+        further.seed, kept, round_=further.belief.round, floor_percent=further.belief.floor_percent
+    )
+    return _Questions(drawn, example_ids, chances.tolist(), kept.as_bytes())
+
+
+def _drawn(what: openings.Opening | Further, examples: list[tuple[int, int]]) -> draws.Draws:
     positions = np.array([position for position, _ in examples], dtype=np.int64)
     return draws.draw(what.seed, positions, num_classes=len(what.class_names), rounds=what.rounds)
 
@@ -145,17 +201,18 @@ def _drawn(what: openings.Opening | drawings.Further, examples: list[tuple[int, 
 def _put(
     context: Context,
     claim: claims.Claim,
-    what: openings.Opening | drawings.Further,
+    what: openings.Opening | Further,
     drawn: draws.Draws,
     example_ids: dict[int, int],
     *,
     drawing: int = 1,
     first_rank: int = 0,
     evaluates: bool = False,
+    chances: list[float] | None = None,
 ) -> list[int]:
     """Put drawn questions into the table; gives how many each class has."""
     num_classes = len(what.class_names)
-    probability = draws.probabilities(num_classes)[0]
+    probability = draws.probabilities(num_classes)[0] if chances is None else chances
     for start in range(0, len(drawn), CHUNK):
         with context.unit_of_work() as session:
             claims.renew(session, claim, now=utc_now())

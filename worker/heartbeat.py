@@ -2,37 +2,26 @@
 
 import os
 import platform
-import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import structlog
 
 from app.claims import BEAT_S
 from app.clock import utc_now
-from app.runs.workers import Machine, own_version, process_name, record_worker
+from app.jobs import QUEUE_OF, TRAIN_TRIAL
+from app.runs.workers import Machine, note_trouble, own_version, process_name, record_worker
 from worker.context import Context
+from worker.device import look_at_device
+from worker.downloads import downloaded_weights
+from worker.fitness import trouble_here
 from worker.outages import OUTAGES
 
 DEVICE_S = 30.0  # for which what the driver's tool said is new enough
-QUERY = ("--query-gpu=name,memory.total,memory.free", "--format=csv,noheader,nounits")
-FIGURES = 2  # behind the name
-KIBIBYTE, MEBIBYTE = 1024, 1024**2
+FITNESS_S = 15.0  # and what was seen of folder and disk
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """What trials train on, in words, and its memory where something tells it."""
-
-    words: str
-    memory_bytes: int | None
-    memory_free_bytes: int | None
 
 
 class Heartbeat:
@@ -42,6 +31,7 @@ class Heartbeat:
         self.context = context
         self.name = name
         self.queues = ",".join(queues)
+        self._trains = QUEUE_OF[TRAIN_TRIAL] in queues
         self._started_at = utc_now()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -56,10 +46,15 @@ class Heartbeat:
 
     def _beat(self) -> None:
         device, looked = look_at_device(self.context.settings.device), time.monotonic()
+        trouble, tried, weights = None, -FITNESS_S, None
         while not self._ended.is_set():
             if time.monotonic() - looked >= DEVICE_S:
                 device = look_at_device(self.context.settings.device)
                 looked = time.monotonic()
+            if self._trains and time.monotonic() - tried >= FITNESS_S:
+                trouble = trouble_here(self.context.settings)
+                weights = downloaded_weights()
+                tried = time.monotonic()
             machine = Machine(
                 host=platform.node()[:120],
                 process=process_name(os.getpid()),
@@ -67,6 +62,7 @@ class Heartbeat:
                 memory_bytes=device.memory_bytes,
                 memory_free_bytes=device.memory_free_bytes,
                 started_at=self._started_at,
+                weights=weights,
             )
             try:
                 with self.context.unit_of_work() as session:
@@ -78,43 +74,9 @@ class Heartbeat:
                         machine=machine,
                         now=utc_now(),
                     )
+                    # What who looked closer found is told until that is mended.
+                    if trouble or not self.context.suspicion:
+                        note_trouble(session, machine.process, trouble)
             except OUTAGES:
                 log.warning("worker.beat_failed", worker=self.name, exc_info=True)
             self._ended.wait(BEAT_S)
-
-
-def look_at_device(wanted: str) -> Device:
-    """What trials will train on. Asks the driver's tool: this process must not load torch."""
-    if wanted != "cpu" and (tool := shutil.which("nvidia-smi")):
-        # Of several GPUs a worker trains on the first that it is given.
-        own = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
-        try:
-            found = subprocess.run(
-                [tool, *([f"--id={own}"] if own else []), *QUERY],
-                capture_output=True,
-                text=True,
-                timeout=20,
-                check=True,
-            ).stdout.splitlines()
-        except (OSError, subprocess.SubprocessError):
-            found = []
-        if found:
-            name, _, memory = found[0].partition(",")
-            sizes = [_bytes(size, MEBIBYTE) for size in memory.split(",")]
-            total, free = sizes if len(sizes) == FIGURES else (None, None)
-            return Device(name.strip()[:120], total, free)
-    return Device(f"CPU ({platform.machine()})", *_host_memory())
-
-
-def _host_memory() -> tuple[int | None, int | None]:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return None, None
-    told = {name: size.split()[0] for name, _, size in (line.partition(":") for line in lines)}
-    return _bytes(told.get("MemTotal", ""), KIBIBYTE), _bytes(told.get("MemAvailable", ""), KIBIBYTE)
-
-
-def _bytes(number: str, unit: int) -> int | None:
-    """Some drivers say that they do not know."""
-    return int(number) * unit if number.strip().isdecimal() else None

@@ -7,33 +7,41 @@ This side holds the claim, shows the progress and turns the records it gets back
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
+from sqlalchemy.orm import Session
 
 from app import claims
 from app.claims import Claim, ClaimLost
 from app.clock import utc_now
-from app.datasets import growing, versions
+from app.datasets import contradictions, growing, versions
 from app.datasets import service as datasets
 from app.datasets.growing import Packed
 from app.datasets.importing import Imported, import_of
-from app.datasets.intake.shards import delete_index, read_records
+from app.datasets.intake.shards import delete_index, read_records, shard_key
 from app.datasets.looks import Stored, looks_of_stored, positions_to_look_at
 from app.datasets.models import Dataset, DatasetState, DatasetVersion
 from app.datasets.uploads import upload_prefix
+from app.storage import StorageAway, StoredFileMissing
+from app.stores.folder import FolderStorage
+from clarinet.files.refusal import MOST_NAMED
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.counting import many
 from worker.apart import ImportFailed, ImportInterrupted, read_apart
+from worker.beating import beating, renewing
 from worker.context import Context
 
 ROWS_AT_ONCE = 5000  # per transaction: about 0.2 s during which SQLite's other writers wait
 SHOW_PROGRESS_S = 1.0
+FILES = ("data", "table")  # of an upload, what names a file in storage
+
+Result = TypeVar("Result")
 
 log = structlog.get_logger()
 
@@ -70,15 +78,22 @@ def _import_once(context: Context, model: Imported, row_id: UUID) -> None:
     about = {"import_of": model.__tablename__, "id": str(row_id)}
     log.info("dataset.import_claimed", **about, attempt=work.claim.number)
     try:
-        (_import if work.is_whole else _join)(context, work)
+        _beating(context, work, lambda: _keep_only(context, work))
+        with ExitStack() as stack:
+            needed = [work.upload[name] for name in FILES if name in work.upload]
+            folder = _beating(context, work, lambda: stack.enter_context(context.patient.local(*needed)))
+            (_import if work.is_whole else _join)(context, work, folder)
     except ClaimLost:
         context.storage.delete_tree(work.prefix)
         log.warning("dataset.import_lost", **about, attempt=work.claim.number)
     except ImportInterrupted as reason:
-        _hand_back(context, work, is_stopping=context.is_stopping())
+        _hand_back(context, work, counts=not context.is_stopping())
         log.warning("dataset.import_interrupted", **about, reason=str(reason))
-    except ImportFailed as failure:
-        _fail(context, work, failure)
+    except StorageAway as reason:
+        _hand_back(context, work, counts=False)
+        log.warning("dataset.import_interrupted", **about, reason=str(reason))
+    except (ImportFailed, StoredFileMissing) as failure:
+        _fail(context, work, failure if isinstance(failure, ImportFailed) else ImportFailed(str(failure)))
         log.info("dataset.import_failed", **about, reason=str(failure))
 
 
@@ -93,24 +108,32 @@ def _claim(context: Context, model: Imported, row_id: UUID) -> Work | None:
             datasets.delete_examples(session, row_id)  # of an attempt that died
         row = import_of(session, model, row_id)
         assert row is not None  # it was claimed a statement ago
-        work = Work(claim, datasets.import_prefix(claim), row.upload or {})
-    _keep_only(context, work)
-    return work
+        return Work(claim, datasets.import_prefix(claim), (row.upload or {}) | _known(session, row))
 
 
-def _import(context: Context, work: Work) -> None:
-    result = _read_file(context, work)
+def _known(session: Session, row: Dataset | DatasetVersion) -> dict[str, Any]:
+    """The classes that images join: by them a folder is told from what lies around all images."""
+    if isinstance(row, Dataset):
+        return {}
+    return {"class_names": session.get_one(Dataset, row.dataset_id, populate_existing=True).class_names}
+
+
+def _import(context: Context, work: Work, folder: FolderStorage) -> None:
+    result = _read_file(context, work, folder)
     position = 0
     counts: Counter[tuple[str, int | None]] = Counter()
-    for records in read_records(context.storage, work.prefix, chunk=ROWS_AT_ONCE):
+    for records in read_records(folder, work.prefix, chunk=ROWS_AT_ONCE):
         with context.unit_of_work() as session:
             claims.renew(session, work.claim, now=utc_now())
             datasets.insert_examples(session, work.claim.id, records, first_position=position)
         position += len(records)
         counts.update((record.split, record.true_class) for record in records)
-    looks = _looks(context, work, result["counts"])  # two seconds for the largest pictures
-    delete_index(context.storage, work.prefix)
-    notes = [*result["notes"], *_told_of_twins(context, work)]
+    looks = _looks(folder, work, result["counts"])  # two seconds for the largest pictures
+    delete_index(folder, work.prefix)
+    _beating(context, work, lambda: context.patient.keep(folder, work.prefix))
+    with context.reading() as session:
+        twins = contradictions.twins_of_other_classes(session, work.claim.id, result["class_names"] or ())
+    notes = [*result["notes"], *_told_of_twins(context, work), *twins.notes]
     with context.unit_of_work() as session:
         claims.release(
             session,
@@ -121,6 +144,7 @@ def _import(context: Context, work: Work) -> None:
             made=result["made"],
             notes=notes,
             faults=result["faults"],
+            contradictions=[*result["contradictions"], *twins.named][:MOST_NAMED],
             class_names=result["class_names"],
             channels=result["channels"],
             looks=looks,
@@ -134,40 +158,57 @@ def _import(context: Context, work: Work) -> None:
         dataset = session.get_one(Dataset, work.claim.id, populate_existing=True)
         session.add(versions.first_version(dataset, now=utc_now()))
     context.storage.delete_tree(upload_prefix(work.claim.id))
-    _keep_only(context, work)
+    try:
+        _keep_only(context, work)
+    except StorageAway:  # the dataset is there: nobody may take this for an import that failed
+        log.warning("storage.not_deleted", prefix=work.prefix)  # upkeep will
     log.info("dataset.import_ended", dataset_id=str(work.claim.id), images=position)
 
 
-def _join(context: Context, work: Work) -> None:
-    result = _read_file(context, work)
+def _join(context: Context, work: Work, folder: FolderStorage) -> None:
+    result = _read_file(context, work, folder)
+    with context.unit_of_work() as session:
+        first_shard, keys = growing.take_shards(session, work.claim, result["shards"], now=utc_now())
     packed = Packed(
-        prefix=work.prefix,
-        chunks=read_records(context.storage, work.prefix, chunk=ROWS_AT_ONCE),
-        shards=result["shards"],
+        first_shard=first_shard,
+        chunks=read_records(folder, work.prefix, chunk=ROWS_AT_ONCE),
         class_names=result["class_names"],
         channels=result["channels"],
-        looks=_looks(context, work, result["counts"]),
-        said={name: result[name] for name in ("made", "notes", "faults")},
+        looks=_looks(folder, work, result["counts"]),
+        said={name: result[name] for name in ("made", "notes", "faults", "contradictions")},
     )
+
+    def copy() -> None:
+        for shard, key in enumerate(keys):
+            folder.move(shard_key(work.prefix, shard), key)
+            context.patient.keep(folder, key)
+
     try:
+        _beating(context, work, copy)
         with context.unit_of_work() as session:
-            images = growing.publish(session, context.storage, work.claim, packed, now=utc_now())
-    except growing.CannotJoin as refusal:
-        raise ImportFailed(str(refusal)) from refusal
+            images = growing.publish(session, work.claim, packed, now=utc_now())
+    except (growing.CannotJoin, ClaimLost, StorageAway) as reason:
+        # Nothing was published. Of a commit whose confirmation got lost nobody knows: then the files stay.
+        with suppress(StorageAway):
+            for key in keys:
+                context.storage.delete(key)
+        if isinstance(reason, growing.CannotJoin):
+            raise ImportFailed(str(reason)) from reason
+        raise
     datasets.delete_files_of(context.storage, work.claim.id)
     log.info("dataset.images_added", version_id=str(work.claim.id), images=images)
 
 
-def _looks(context: Context, work: Work, counts: Mapping[str, int]) -> Looks:
+def _looks(folder: FolderStorage, work: Work, counts: Mapping[str, int]) -> Looks:
     """What the packed pictures look like, by those that tell."""
     telling = set(positions_to_look_at(counts["train"], counts["test"]))
-    records = chain.from_iterable(read_records(context.storage, work.prefix, chunk=ROWS_AT_ONCE))
+    records = chain.from_iterable(read_records(folder, work.prefix, chunk=ROWS_AT_ONCE))
     seen = [
         Stored(record.shard, record.byte_offset, record.byte_length)
         for place, record in enumerate(records)
         if place in telling
     ]
-    return looks_of_stored(context.storage, work.prefix, seen)
+    return looks_of_stored(folder, work.prefix, seen)
 
 
 def _told_of_twins(context: Context, work: Work) -> list[str]:
@@ -182,14 +223,19 @@ def _told_of_twins(context: Context, work: Work) -> list[str]:
     ]
 
 
-def _read_file(context: Context, work: Work) -> dict[str, Any]:
+def _beating(context: Context, work: Work, step: Callable[[], Result]) -> Result:
+    """What copying files gives, while the claim is held."""
+    return beating(step, renewing(context, work.claim))
+
+
+def _read_file(context: Context, work: Work, folder: FolderStorage) -> dict[str, Any]:
     """Let the reader do its work while the claim is renewed; gives its result.
 
     Raises:
         ImportFailed, ImportInterrupted, ClaimLost: the reader is dead.
     """
     request = {
-        "root": str(context.storage.root.resolve()),
+        "root": str(folder.root.resolve()),
         "prefix": work.prefix,
         "upload": work.upload,
     }
@@ -209,12 +255,12 @@ def _read_file(context: Context, work: Work) -> dict[str, Any]:
     return read_apart("app.datasets.intake", request, name=name, beat=beat)
 
 
-def _hand_back(context: Context, work: Work, *, is_stopping: bool) -> None:
-    """Let another worker have it; a shutdown is nobody's failed attempt."""
-    values = {"attempts": work.claim.model.attempts - 1} if is_stopping else {}
+def _hand_back(context: Context, work: Work, *, counts: bool) -> None:
+    """Let another worker have it; a shutdown, or storage that is away, is nobody's failed attempt."""
+    give_back = claims.release if counts else claims.hand_back
     try:
         with context.unit_of_work() as session:
-            claims.release(session, work.claim, **values)
+            give_back(session, work.claim)
     except ClaimLost:
         pass  # somebody has it already
     context.storage.delete_tree(work.prefix)
@@ -245,10 +291,9 @@ def _fail(context: Context, work: Work, failure: ImportFailed) -> None:
 
 def _keep_only(context: Context, work: Work) -> None:
     """Delete the shards of attempts that died; those of a dataset's own claim are all it has."""
-    own = context.storage.path(work.prefix)
-    for folder in own.parent.glob("*"):
-        if folder != own:
-            context.storage.delete_tree(f"{Path(work.prefix).parent.as_posix()}/{folder.name}")
+    parent, _, own = work.prefix.rpartition("/")
+    for name in context.storage.names(parent) - {own}:
+        context.storage.delete_tree(f"{parent}/{name}")
 
 
 def _sweep(context: Context, model: Imported, row_id: UUID) -> None:

@@ -7,6 +7,7 @@ This side holds the claim, finds the pictures that the file means, and stores wh
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -21,9 +22,12 @@ from app.clock import utc_now
 from app.journal.writing import ADDRESS
 from app.labels import service as labels
 from app.labels.models import ImportState, LabelImport
+from app.storage import StorageAway, StoredFileMissing
+from app.stores.folder import FolderStorage
 from clarinet.files.refusal import MOST_NAMED
 from clarinet.recipes.counting import many
 from worker.apart import ImportFailed, ImportInterrupted, read_apart
+from worker.beating import beating, renewing
 from worker.context import Context
 
 ROWS_AT_ONCE = 5000  # per transaction: about 0.2 s during which SQLite's other writers wait
@@ -59,13 +63,22 @@ def import_labels(
         return
     log.info("labels.import_claimed", import_id=str(import_id), attempt=work.claim.number)
     try:
-        counts = _import(context, work, read)
+        with ExitStack() as stack:
+            data = work.upload["data"]
+            folder = beating(
+                lambda: stack.enter_context(context.patient.local(data)), lambda: _renew(context, work)
+            )
+            counts = _import(context, work, folder, read)
     except ClaimLost:
         log.warning("labels.import_lost", import_id=str(import_id), attempt=work.claim.number)
     except ImportInterrupted as reason:
-        _hand_back(context, work)
+        _hand_back(context, work, counts=not context.is_stopping())
         log.warning("labels.import_interrupted", import_id=str(import_id), reason=str(reason))
-    except ImportFailed as failure:
+    except StorageAway as reason:
+        _hand_back(context, work, counts=False)
+        log.warning("labels.import_interrupted", import_id=str(import_id), reason=str(reason))
+    except (ImportFailed, StoredFileMissing) as reason:
+        failure = reason if isinstance(reason, ImportFailed) else ImportFailed(str(reason))
         _fail(context, work, failure)
         log.info("labels.import_failed", import_id=str(import_id), faults=len(failure.faults))
     else:
@@ -86,23 +99,31 @@ def _claim(context: Context, import_id: UUID) -> Work | None:
         return Work(claim, row.filename, row.upload or {}, pictures)
 
 
-def _import(context: Context, work: Work, read: Callable[..., dict[str, Any]]) -> Counter[AnswerValue]:
+def _import(
+    context: Context, work: Work, folder: FolderStorage, read: Callable[..., dict[str, Any]]
+) -> Counter[AnswerValue]:
     """Read, check and store; gives how often each value was said."""
     request = {
-        "root": str(context.storage.root.resolve()),
+        "root": str(folder.root.resolve()),
         "data": work.upload["data"],
         "name": work.filename,
+        "dataset": str(work.pictures.dataset_id),
         "class_names": work.upload["class_names"],
+        "first_class": work.upload.get("first_class"),
+        "first_position": work.upload.get("first_position"),
         "rows": work.rows,
     }
     result = read(MODULE, request, name=work.filename, beat=lambda _message: _renew(context, work))
     faults: list[Fault] = [(number, why) for number, why in result["faults"]]
-    counts: Counter[AnswerValue] = Counter()
-    for rows in labels.read_rows(context.storage, work.rows, chunk=ROWS_AT_ONCE):
+    written = 0
+    before = labels.Before()
+    for rows in labels.read_rows(folder, work.rows, chunk=ROWS_AT_ONCE):
         with context.reading() as session:
             ids = work.pictures.ids(session, rows)
         faults += [
-            (row.number, labels.no_picture(row)) for row, id_ in zip(rows, ids, strict=True) if id_ is None
+            (row.number, work.pictures.why_not(row))
+            for row, id_ in zip(rows, ids, strict=True)
+            if id_ is None
         ]
         if len({number for number, _ in faults}) > MOST_NAMED:
             break
@@ -110,42 +131,77 @@ def _import(context: Context, work: Work, read: Callable[..., dict[str, Any]]) -
         if not faults:
             with context.unit_of_work() as session:
                 claims.renew(session, work.claim, now=utc_now())
-                labels.insert_answers(session, work.claim.id, rows, ids)
-            counts.update(row.value for row in rows)
+                labels.insert_answers(session, work.claim.id, rows, ids, before=before)
+        written += len(rows)
     if faults:
         raise _refusal(result["noun"], faults)
+    return _settle(context, work, result, written)
+
+
+def _settle(context: Context, work: Work, result: Mapping[str, Any], written: int) -> Counter[AnswerValue]:
+    """Let what was stored count, if nobody contradicts themselves, or where that is left out.
+
+    Raises:
+        ImportFailed: a contradiction.
+    """
+    noun = result["noun"]
     with context.unit_of_work() as session:
         session.info[ADDRESS] = work.upload["address"]  # of the request that asked for it
-        labels.finish_import(session, work.claim, counts)
-    return counts
+        made = session.get(LabelImport, work.claim.id, populate_existing=True)
+        if made is None:
+            raise ClaimLost
+        campaign = session.get_one(Campaign, made.campaign_id)
+        session.refresh(campaign, ["classes"])
+        made.noun = noun  # what it is compared with tells its own lines, or tasks, too
+        settled = labels.settle(session, made, campaign)
+        if settled.left_out and not work.upload.get("leave_out"):
+            raise _refusal(noun, settled.faults, mend=labels.MEND)
+        labels.finish_import(
+            session,
+            work.claim,
+            settled,
+            noun=noun,
+            notes=[*result.get("notes", ()), *settled.words(noun, written=written)],
+            faults=_listed(noun, settled.faults),
+        )
+    return settled.counts
 
 
-def _refusal(noun: str, faults: Sequence[Fault]) -> ImportFailed:
+def _refusal(noun: str, faults: Sequence[Fault], *, mend: str = "") -> ImportFailed:
     """Names the first line in its sentence, and up to MOST_NAMED beside it."""
-    told: dict[int, str] = {}  # of a line that is wrong in several ways the first
-    for number, why in sorted(faults, key=lambda fault: fault[0]):
-        told.setdefault(number, why)
+    told = _by_line(faults)
     number, why = next(iter(told.items()))
     first = f"{noun.capitalize()} {number} {why}. Nothing was stored."
     count = f"More than {MOST_NAMED} {noun}s" if len(told) > MOST_NAMED else many(len(told), noun)
     sentence = first if len(told) == 1 else f"{count} cannot be taken in. The first: {first}"
-    listed = [{"where": f"{noun} {number}", "why": why} for number, why in told.items()]
-    return ImportFailed(sentence, faults=listed[:MOST_NAMED])
+    return ImportFailed(f"{sentence} {mend}.".removesuffix(" ."), faults=_listed(noun, faults))
+
+
+def _by_line(faults: Sequence[Fault]) -> dict[int, str]:
+    """Why each line is wrong, in their order; of one that is wrong in several ways the first."""
+    told: dict[int, str] = {}
+    for number, why in sorted(faults, key=lambda fault: fault[0]):
+        told.setdefault(number, why)
+    return told
+
+
+def _listed(noun: str, faults: Sequence[Fault]) -> list[dict[str, str]]:
+    listed = [{"where": f"{noun} {number}", "why": why} for number, why in _by_line(faults).items()]
+    return listed[:MOST_NAMED]
 
 
 def _renew(context: Context, work: Work) -> None:
     if context.is_stopping():
         raise ImportInterrupted("the worker is shutting down")
-    with context.unit_of_work() as session:
-        claims.renew(session, work.claim, now=utc_now())
+    renewing(context, work.claim)()
 
 
-def _hand_back(context: Context, work: Work) -> None:
-    """Let another worker have it; a shutdown is nobody's failed attempt."""
-    values = {"attempts": LabelImport.attempts - 1} if context.is_stopping() else {}
+def _hand_back(context: Context, work: Work, *, counts: bool) -> None:
+    """Let another worker have it; a shutdown, or storage that is away, is nobody's failed attempt."""
+    give_back = claims.release if counts else claims.hand_back
     try:
         with context.unit_of_work() as session:
-            claims.release(session, work.claim, **values)
+            give_back(session, work.claim)
     except ClaimLost:
         pass  # somebody has it already
 

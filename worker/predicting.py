@@ -8,9 +8,8 @@ import hashlib
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -18,11 +17,10 @@ from uuid import UUID
 import structlog
 
 from app import claims
-from app.claims import BEAT_S, Claim, ClaimLost
+from app.claims import Claim, ClaimLost
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets import versions
-from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset, Example
 from app.errors import AppError
 from app.labels.exports.formats import csv_pieces
@@ -31,18 +29,17 @@ from app.registry.inference.limits import MOST_PICTURES
 from app.registry.models import Model
 from app.registry.predicting import DIGITS, Predicted, served
 from app.registry.prediction_models import Prediction, PredictionState
-from app.registry.predictor import Predictor, Said, Sent, Served
-from app.storage import StoredFileMissing
+from app.registry.predictor import Predictor, Sent, Served, awaited
+from app.registry.service import ONNX
+from app.storage import StorageAway, StoredFileMissing
 from clarinet.files.tables import guarded
+from worker.beating import Stopped, beating, renewing
+from worker.believing import file_of
 from worker.context import Context
 
 SHOW_PROGRESS_S = 1.0
 
 log = structlog.get_logger()
-
-
-class Stopped(Exception):
-    """The worker is shutting down; another may go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +85,10 @@ def predict_dataset(context: Context, prediction_id: UUID) -> None:
     log.info("prediction.claimed", **about)
     prefix = None
     try:
-        work = _prepared(context, claim)
-        prefix = work.prefix
-        table = _predict(context, work)
+        with ExitStack() as stack:
+            work = _prepared(context, claim, stack)
+            prefix = work.prefix
+            table = _predict(context, work)
         with context.unit_of_work() as session:
             claims.release(
                 session,
@@ -107,10 +105,10 @@ def predict_dataset(context: Context, prediction_id: UUID) -> None:
         log.warning("prediction.lost", **about)
         if prefix is not None:
             _sweep(context, claim, prefix)
-    except Stopped:
+    except (Stopped, StorageAway) as reason:
         with suppress(ClaimLost), context.unit_of_work() as session:
-            claims.release(session, claim, state=PredictionState.QUEUED, attempts=Prediction.attempts - 1)
-        log.warning("prediction.handed_back", **about)
+            claims.hand_back(session, claim, state=PredictionState.QUEUED)
+        log.warning("prediction.handed_back", **about, reason=str(reason))
     except AppError as refusal:
         with suppress(ClaimLost), context.unit_of_work() as session:
             now = utc_now()
@@ -136,7 +134,8 @@ def _claim(context: Context, prediction_id: UUID) -> Claim | None:
         )
 
 
-def _prepared(context: Context, claim: Claim) -> Work:
+def _prepared(context: Context, claim: Claim, stack: ExitStack) -> Work:
+    """What is to be done; `stack` holds the model's file for as long as it is needed."""
     with context.reading() as session:
         row = session.get(Prediction, claim.id)
         if row is None:
@@ -148,17 +147,26 @@ def _prepared(context: Context, claim: Claim) -> Work:
         if dataset is None:
             raise DatasetGone(row.dataset_name)
         held = versions.version(session, dataset.id, row.dataset_version)
-        work = Work(
-            claim=claim,
-            served=served(context.storage, model),
-            dataset_id=dataset.id,
-            dataset_name=dataset.name,
-            shards=datasets.prefix_of(dataset),
-            images=held.image_count,
-            prefix=predictions.prefix_of(model.key, row.id),
-        )
-    context.storage.delete_tree(work.prefix)  # of attempts that died
-    return work
+        dataset_id, dataset_name, shards = dataset.id, dataset.name, datasets.prefix_of(dataset)
+        prefix = predictions.prefix_of(model.key, row.id)
+    beat = renewing(context, claim)
+    onnx = f"{model.key}/{ONNX}"
+    folder = beating(lambda: stack.enter_context(context.patient.local(onnx)), beat)
+
+    def sweep() -> None:
+        for earlier in range(claim.number):  # died; a later one may be at work if this one was held up
+            context.storage.delete_tree(f"{prefix}/{earlier}")
+
+    beating(sweep, beat)
+    return Work(
+        claim=claim,
+        served=served(folder, model),
+        dataset_id=dataset_id,
+        dataset_name=dataset_name,
+        shards=shards,
+        images=held.image_count,
+        prefix=prefix,
+    )
 
 
 def _predict(context: Context, work: Work) -> Table:
@@ -171,11 +179,13 @@ def _predict(context: Context, work: Work) -> Table:
             refused += row[-1] is not None
             yield row
 
-    with context.storage.create(work.key) as file:
-        for piece in csv_pieces(columns_of(work.served.classes), counted()):
-            file.write(piece)
-            digest.update(piece)
-            size += len(piece)
+    with context.storage.local() as folder:
+        with folder.create(work.key) as file:
+            for piece in csv_pieces(columns_of(work.served.classes), counted()):
+                file.write(piece)
+                digest.update(piece)
+                size += len(piece)
+        beating(lambda: context.patient.keep(folder, work.key), lambda: _renew(context, work))
     return Table(digest.hexdigest(), size, refused)
 
 
@@ -201,8 +211,9 @@ def _rows(context: Context, work: Work) -> Iterator[tuple[object, ...]]:
     with Predictor(longest_s=math.inf) as predictor:
         for start in range(0, work.images, MOST_PICTURES):
             examples = _examples(context, work, start)
-            asked = predictor.ask(work.served, _read(context, work, examples))
-            said = _awaited(asked, partial(beat, start))
+            pictures = beating(partial(_read, context, work, examples), partial(beat, start))
+            asked = predictor.ask(work.served, pictures)
+            said = awaited(asked, partial(beat, start))
             for example, one in zip(examples, said, strict=True):
                 told = Predicted("", work.served.classes, one)
                 shares = [f"{share:.{DIGITS}f}" for share in told.probabilities or ()]
@@ -217,6 +228,12 @@ def _rows(context: Context, work: Work) -> Iterator[tuple[object, ...]]:
                 )
 
 
+def _renew(context: Context, work: Work) -> None:
+    if context.is_stopping():
+        raise Stopped
+    renewing(context, work.claim)()
+
+
 def _examples(context: Context, work: Work, start: int) -> Sequence[Example]:
     limit = min(MOST_PICTURES, work.images - start)
     with context.reading() as session:
@@ -227,30 +244,16 @@ def _examples(context: Context, work: Work, start: int) -> Sequence[Example]:
 
 
 def _read(context: Context, work: Work, examples: Sequence[Example]) -> list[Sent]:
+    storage = context.patient
     try:
-        return [Sent(f"image {example.position}", _file(context, work, example)) for example in examples]
+        return [
+            Sent(f"image {example.position}", file_of(storage, work.shards, example)) for example in examples
+        ]
     except StoredFileMissing:
         with context.reading() as session:  # its files go a moment after its rows
             if session.get(Dataset, work.dataset_id) is None:
                 raise DatasetGone(work.dataset_name) from None
         raise
-
-
-def _file(context: Context, work: Work, example: Example) -> bytes:
-    return context.storage.read_as_written(
-        shard_key(work.shards, example.shard),
-        example.digest,
-        offset=example.byte_offset,
-        length=example.byte_length,
-    )
-
-
-def _awaited(said: "Future[list[Said]]", beat: Callable[[], None]) -> list[Said]:
-    """What is said, while the claim is held."""
-    while True:
-        beat()
-        with suppress(TimeoutError):
-            return said.result(timeout=BEAT_S / 2)
 
 
 def _sweep(context: Context, claim: Claim, prefix: str) -> None:

@@ -1,186 +1,197 @@
-"""Task: claim a trial, start its training process, hold the lease, stop it. Imports no torch.
+"""Task: claim a trial, start its training process, watch over it, settle its end. Imports no torch.
 
-The training process writes the ends that it reaches itself: success, and a refusal in words. The supervisor
-writes every other end. Both name the same claim, so whoever is late writes nothing.
+With CLARINET_TRIALS_AT_ONCE the process takes several trials of a run. Each has a claim of its own.
 """
 
-import enum
 import os
-import signal
 import subprocess
 import time
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
 import structlog
-from sqlalchemy.orm import Session
 
-from app.claims import BEAT_S, MAX_ATTEMPTS, Claim, ClaimLost
+from app.claims import Claim, ClaimLost
 from app.clock import utc_now
 from app.runs import queue, trials
+from app.runs.faults import Fault
 from app.runs.logs import log_key
-from app.runs.workers import SEPARATOR, process_name
+from app.runs.workers import SEPARATOR, note_trouble, process_name
+from app.storage import StorageAway, StorageRefused
+from worker.beating import beating
+from worker.beats import Listener
 from worker.context import Context
+from worker.fitness import trouble_of
 from worker.local import processes
-from worker.outages import OUTAGES, PATIENCE_S, keep_trying
-from worker.trainer.exits import Exit
+from worker.local.memory_kills import memory_kills
+from worker.local.self_check import thorough_trouble_of
+from worker.mirror import Mirror
+from worker.outages import OUTAGES, keep_trying
+from worker.retelling import retold
+from worker.supervision import STORAGE_AWAY, Ending, Supervision, Watched
 
-LOOK_S = 0.25  # how often the process is looked at
-CHECKPOINT_GRACE_S = 20.0  # for a checkpoint, when the trial goes on elsewhere; shorter than the lease
-CANCEL_GRACE_S = 5.0
-SHOWN_LINES = 12
+# Between two looks whether a log has grown, where it is not written to the place where it is kept.
+LOG_S = 10.0
 
 log = structlog.get_logger()
 
 
-class Ending(enum.Enum):
-    """Why supervision ended."""
-
-    EXITED = "the process ended by itself"
-    STOPPING = "this worker shuts down"
-    CANCELLED = "people asked for it"
-    PAUSED = "people paused it"
-    OVERDUE = "it trained longer than it may"
-    LOST = "the trial is not ours any more"
-
-
-@dataclass(frozen=True, slots=True)
-class Supervision:
-    """One claim and the process that works under it."""
-
-    context: Context
-    claim: Claim
-    process: subprocess.Popen[bytes]
-    log_path: Path
-
-    def watch(self, *, deadline: float) -> Ending:
-        """Hold the lease until the process ends or must end; then it has ended.
-
-        Args:
-            deadline: on the monotonic clock.
-        """
-        held = beaten = time.monotonic()
-        while True:
-            try:
-                self.process.wait(LOOK_S)
-            except subprocess.TimeoutExpired:
-                pass
-            else:
-                return Ending.EXITED
-            now = time.monotonic()
-            if self.context.is_stopping():
-                processes.stop(self.process, grace_s=CHECKPOINT_GRACE_S)
-                return Ending.STOPPING
-            if now > deadline:
-                processes.stop(self.process, grace_s=CANCEL_GRACE_S)
-                return Ending.OVERDUE
-            if now - beaten < BEAT_S:
-                continue
-            beaten = now
-            try:
-                asked = self._beat()
-            except ClaimLost:
-                return Ending.LOST
-            except OUTAGES:
-                # Nobody else can take the trial over while the database is away; so training goes on.
-                log.warning("trial.beat_failed", exc_info=True)
-                if now - held > PATIENCE_S:
-                    return Ending.LOST
-                continue
-            held = time.monotonic()
-            if asked.cancel_requested or asked.pause_requested:
-                # Only who goes on needs time for a checkpoint.
-                grace_s = CANCEL_GRACE_S if asked.cancel_requested else CHECKPOINT_GRACE_S
-                processes.stop(self.process, grace_s=grace_s)
-                return Ending.CANCELLED if asked.cancel_requested else Ending.PAUSED
-
-    def settle(self, ending: Ending) -> None:
-        """Write the end that the process could not write itself.
-
-        Raises:
-            ClaimLost: somebody else has the trial, or it was ended.
-        """
-        now = utc_now()
-        with self.context.unit_of_work() as session:
-            if ending is Ending.CANCELLED:
-                trials.end_cancelled(session, self.claim, now=now)
-            elif ending is Ending.OVERDUE:
-                limit = self.context.settings.run_timeout_s / 3600
-                reason = f"Training took longer than the limit of {limit:g} h and was stopped."
-                trials.fail_trial(session, self.claim, reason=reason, now=now)
-            elif ending in (Ending.STOPPING, Ending.PAUSED):
-                trials.hand_back(session, self.claim, counts=False, now=now)
-            elif ending is Ending.EXITED:
-                self._settle_exit(session, self.process.returncode, now)
-
-    def _settle_exit(self, session: Session, code: int, now: datetime) -> None:
-        if code in (Exit.ENDED, Exit.CLAIM_LOST):
-            return
-        if code > 0 and code not in (Exit.INTERRUPTED, Exit.DATABASE_AWAY):
-            trials.fail_trial(session, self.claim, reason=self._last_words(), now=now)
-        elif trials.load_trial(session, self.claim.id).attempts < MAX_ATTEMPTS:
-            trials.hand_back(session, self.claim, counts=True, now=now)
-        else:
-            reason = f"The training process was stopped {MAX_ATTEMPTS} times, the last time {_how(code)}."
-            trials.fail_trial(session, self.claim, reason=reason, now=now)
-
-    def _beat(self) -> trials.Situation:
-        with self.context.unit_of_work() as session:
-            return trials.beat(session, self.claim, now=utc_now())
-
-    def _last_words(self) -> str:
-        lines = processes.last_lines(self.log_path)[-SHOWN_LINES:]
-        said = lines[-1] if lines else "it left no message"
-        return "\n".join([f"The training process ended with an error: {said}", "", *lines])
-
-
-def train_trial(context: Context, trial_id: UUID) -> None:
+def train_trial(context: Context, trial_id: UUID, *, only: bool = False) -> None:
     """Train what is next in the queue in a process of its own, or do nothing if nothing waits.
 
-    The message is only a nudge: it was sent for one trial, and those of other runs may come first by now.
+    The message is only a nudge: it was sent for one trial, and those of other runs may come first by now. Who
+    was started for one trial, with as many GPUs as it needs, trains that one `only`.
     """
     if context.is_stopping():
         log.info("trial.left_for_others", trial_id=str(trial_id))
         return
-    by = f"{process_name(os.getppid())}{SEPARATOR}{os.getpid()}"  # the worker is what started this process
+    worker = process_name(os.getppid())  # what started this process
+    if trouble := _own_trouble(context, worker):
+        log.warning("worker.takes_nothing", trouble=trouble)
+        return
+    by, now = f"{worker}{SEPARATOR}{os.getpid()}", time.monotonic()
     with context.unit_of_work() as session:
-        claim = queue.claim_next(session, by=by, now=utc_now())
-        if claim is None:
+        if only:
+            first = trials.claim_trial(session, trial_id, by=by, now=utc_now())
+        else:
+            first = queue.claim_next(session, by=by, now=utc_now())
+        if first is None:
             log.info("trial.none_free", trial_id=str(trial_id))
             return
-        trial_id = claim.id
-        counted_s = trials.limited_seconds(session, trial_id)
-    log.info("trial.claimed", trial_id=str(trial_id), claim=claim.number)
-    path = context.storage.path(log_key(trial_id))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + context.settings.run_timeout_s - counted_s
-    with path.open("ab") as output:
-        process = processes.start(
+        further = 0 if only else context.settings.trials_at_once - 1
+        claims = [first, *queue.claim_beside(session, first, at_most=further, by=by, now=utc_now())]
+        run_id = str(trials.load_trial(session, first.id).run_id)
+        limit = context.settings.run_timeout_s
+        deadlines = [now + limit - trials.limited_seconds(session, claim.id) for claim in claims]
+    # What packages log meanwhile is about the first of them; our own lines name theirs.
+    structlog.contextvars.bind_contextvars(run_id=run_id, trial_id=str(first.id))
+    for claim in claims:
+        log.info("trial.claimed", trial_id=str(claim.id), claim=claim.number)
+    blames_machine = _train_claimed(context, claims, worker, deadlines)
+    if blames_machine:
+        context.suspicion.set(True)
+        _own_trouble(context, worker)
+
+
+def _own_trouble(context: Context, worker: str) -> str | None:
+    """What keeps this machine from training, in a sentence; its row says so, too.
+
+    One whose last training failed by its fault is looked at closer, until nothing is found; as long its
+    heartbeat, which sees less, leaves the sentence alone.
+    """
+    look = thorough_trouble_of if context.suspicion else trouble_of
+    trouble = look(context.settings, context.database, context.storage)
+    was_suspect = bool(context.suspicion)
+    context.suspicion.set(trouble is not None)
+    if trouble or was_suspect:
+        with context.unit_of_work() as session:
+            note_trouble(session, worker, trouble)
+    return trouble
+
+
+def _train_claimed(
+    context: Context, claims: Sequence[Claim], worker: str, deadlines: Sequence[float]
+) -> bool:
+    """Start the training, watch over it and write its ends; whether this machine may be to blame."""
+    set_back = partial(_set_back, context, claims, worker)
+    with ExitStack() as stack:
+        try:
+            paths = beating(
+                lambda: [stack.enter_context(_log_of(context, claim.id)) for claim in claims],
+                lambda: _hold(context, claims),
+            )
+            if context.settings.logs_json:
+                ids = structlog.contextvars.get_contextvars()
+                for claim, path in zip(claims, paths, strict=True):
+                    stack.enter_context(retold(path, **ids | {"trial_id": str(claim.id)}))
+            kills_before = memory_kills()
+            watched = [
+                Watched(claim, path, stack.enter_context(Listener()), deadline)
+                for claim, path, deadline in zip(claims, paths, deadlines, strict=True)
+            ]
+            process = _started(context, watched)
+        except StorageRefused as refusal:
+            log.warning("trial.storage_refused", trial_id=str(claims[0].id), exc_info=True)
+            set_back(Fault.MACHINE, refusal.sentence)
+            return True
+        except StorageAway:
+            log.warning("trial.storage_away", trial_id=str(claims[0].id), exc_info=True)
+            set_back(Fault.PASSING, STORAGE_AWAY)
+            return False
+        except ClaimLost:
+            log.warning("trial.claim_lost", trial_id=str(claims[0].id))
+            return False
+        except OSError as error:
+            log.warning("trial.not_started", trial_id=str(claims[0].id), exc_info=True)
+            reason = f"The training could not be started: {error.filename or 'the system'}: {error.strerror}."
+            set_back(Fault.MACHINE, reason)
+            return True
+        supervision = Supervision(context, process, worker, watched, kills_before=kills_before)
+        ending = Ending.LOST
+        try:
+            ending = supervision.watch()
+        finally:
+            processes.kill(process)  # whatever happened: no training without a supervisor
+        supervision.heard()
+        for each in watched:
+            log.info("trial.left", trial_id=str(each.claim.id), why=ending.value, code=process.returncode)
+        return supervision.settle_all(ending)
+
+
+@contextmanager
+def _log_of(context: Context, trial_id: UUID) -> Iterator[Path]:
+    """The file of a trial's log on this machine, with what earlier attempts wrote; kept as it grows."""
+    key = log_key(trial_id)
+    there = [key] if context.patient.about(key) else []
+    with context.patient.local(*there) as folder, Mirror(context.storage, folder, key, every_s=LOG_S):
+        path = folder.path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield path
+
+
+def _started(context: Context, watched: Sequence[Watched]) -> subprocess.Popen[bytes]:
+    with ExitStack() as stack:
+        logs = [stack.enter_context(each.log_path.open("ab")) for each in watched]
+        pipes = [each.listener.write_end for each in watched]
+        given = [
+            (str(each.claim.id), str(each.claim.number), str(pipe), str(log.fileno()))
+            for each, pipe, log in zip(watched, pipes, logs, strict=True)
+        ]
+        return processes.start(
             "worker.trainer",
-            str(trial_id),
-            str(claim.number),
             str(os.getpid()),
+            *(word for words in given for word in words),
             environment=processes.environment_of(context.settings),
-            log=output,
+            log=logs[0],
+            pass_fds=[*pipes, *(log.fileno() for log in logs)],
         )
-    supervision = Supervision(context, claim, process, path)
-    ending = Ending.LOST
-    try:
-        ending = supervision.watch(deadline=deadline)
-    finally:
-        processes.kill(process)  # whatever happened: no training without a supervisor
-    log.info("trial.left", trial_id=str(trial_id), why=ending.value, code=process.returncode)
-    try:
-        keep_trying(lambda: supervision.settle(ending))
-    except ClaimLost:
-        log.warning("trial.claim_lost", trial_id=str(trial_id), claim=claim.number)
 
 
-def _how(code: int) -> str:
-    if code >= 0:
-        return f"with exit code {code}"
-    name = signal.Signals(-code).name
-    why = "; most often that means too little memory" if -code == signal.SIGKILL else ""
-    return f"by signal {-code} ({name}){why}"
+def _hold(context: Context, claims: Sequence[Claim]) -> None:
+    lost = 0
+    try:
+        with context.unit_of_work() as session:
+            for claim in claims:
+                try:
+                    trials.beat(session, claim, now=utc_now())
+                except ClaimLost:
+                    lost += 1
+    except OUTAGES:
+        log.warning("trial.beat_failed", exc_info=True)  # as while it trains
+    if lost == len(claims):  # one that lost its own alone is noticed by the watch over the process
+        raise ClaimLost
+
+
+def _set_back(context: Context, claims: Sequence[Claim], worker: str, fault: Fault, reason: str) -> None:
+    def set_back(claim: Claim) -> None:
+        with context.unit_of_work() as session:
+            trials.set_back(session, claim, reason=reason, fault=fault, by=worker, now=utc_now())
+
+    for claim in claims:
+        try:
+            keep_trying(partial(set_back, claim))
+        except ClaimLost:
+            log.warning("trial.claim_lost", trial_id=str(claim.id), claim=claim.number)

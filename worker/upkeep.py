@@ -22,6 +22,7 @@ from app.datasets import importing
 from app.disk.measuring import measure
 from app.disk.retention import Policy, tidy
 from app.labels import service as labels
+from app.mistakes import umaps
 from app.notices import service as notices
 from app.notices.happenings import LOOKS
 from app.notices.models import Event
@@ -31,6 +32,8 @@ from app.registry.naming import name_the_nameless
 from app.request_keys import forget_keys
 from app.runs import trials
 from app.runs.workers import UPKEEP, forget_workers, own_version, process_name, record_service
+from app.storage import StorageAway
+from worker.beats import silently
 from worker.context import Context
 from worker.outages import OUTAGES
 
@@ -48,9 +51,16 @@ log = structlog.get_logger()
 class Upkeep:
     """What one upkeep remembers between its rounds: whom it nudged when."""
 
-    def __init__(self, context: Context, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        beat: Callable[[], None] = silently,
+    ) -> None:
         self.context = context
         self.clock = clock
+        self._beat = beat
         self._name = f"{UPKEEP}-{process_name(os.getpid())}"
         self._nudged: dict[tuple[str, UUID], float] = {}
         self._keys_due = self._disk_due = time.monotonic()
@@ -67,17 +77,20 @@ class Upkeep:
             self._trials,
             self._models,
             self._predictions,
+            self._umaps,
             *(partial(self._happenings, event) for event in LOOKS),
             self._notices,
             self._workers,
             self._keys,
         )
         for step in steps:
+            self._beat()
             with _alone(step), self.context.unit_of_work() as session:
                 step(session, self.clock())
         if time.monotonic() >= self._disk_due:
             self._disk_due = time.monotonic() + DISK_EVERY_S
             for walk in (self._tidy, self._measure):  # with short transactions of their own
+                self._beat()
                 with _alone(walk):
                     walk(self.clock())
 
@@ -128,6 +141,10 @@ class Upkeep:
         predictions.give_up_predictions(session, now)
         self._nudge(session, jobs.PREDICT_DATASET, predictions.waiting_predictions(session, now))
 
+    def _umaps(self, session: Session, now: datetime) -> None:
+        umaps.give_up_umaps(session, now)
+        self._nudge(session, jobs.MAKE_UMAP, umaps.waiting_umaps(session, now))
+
     def _happenings(self, event: Event, session: Session, now: datetime) -> None:
         notices.note_happenings(session, self.context.settings, event, now)
 
@@ -159,16 +176,16 @@ def _alone(step: Callable[..., None]) -> Iterator[None]:
     name = getattr(step, "func", step).__name__  # of a partial, what it calls
     try:
         yield
-    except OUTAGES:
-        log.warning("upkeep.database_away", step=name)
+    except (*OUTAGES, StorageAway) as error:
+        log.warning("upkeep.away", step=name, error=type(error).__name__)
     except Exception:
         # The edge of the process: upkeep is what recovers the others, so one fault must not stop all of it.
         log.exception("upkeep.failed", step=name)
 
 
-def run_upkeep(context: Context, ended: threading.Event) -> None:
-    """Work until `ended` is set: in a process of its own, or in a thread of `clarinet up`."""
-    upkeep = Upkeep(context)
+def run_upkeep(context: Context, ended: threading.Event, *, beat: Callable[[], None] = silently) -> None:
+    """Work until `ended` is set; `beat` is called before each step."""
+    upkeep = Upkeep(context, beat=beat)
     while not ended.is_set():
         upkeep.once()
         ended.wait(EVERY_S)

@@ -14,7 +14,7 @@ from app.accounts.granting import Granting
 from app.accounts.models import ApiToken, Scope, User
 from app.accounts.signing import prove_again
 from app.clock import utc_now
-from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, bearer_of, cookie_of
+from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, bearer_of, cookie_of, reached_at
 from app.idempotency import OnceDep
 from app.pages import address_of
 from app.uses import made_by
@@ -135,6 +135,7 @@ def _token_of(request: Request, session: Session) -> ApiToken | None:
 @admin_only
 def invite(
     *,
+    request: Request,
     body: schemas.InvitationCreate,
     once: OnceDep,
     granting: GrantingDep,
@@ -151,7 +152,7 @@ def invite(
         note=invitation.note,
         email=invitation.email,
         expires_at=invitation.expires_at,
-        url=service.invitation_url(settings.public_url, secret),
+        url=service.invitation_url(reached_at(request, settings), secret),
     )
 
 
@@ -212,21 +213,27 @@ def end_sessions_of(user_id: UUID, user: CurrentUser, session: SessionDep) -> No
 @router.post("/users/{user_id}/password-link", status_code=status.HTTP_201_CREATED)
 @admin_only
 def make_password_link(
-    *, user_id: UUID, once: OnceDep, granting: GrantingDep, session: SessionDep, settings: SettingsDep
+    *,
+    request: Request,
+    user_id: UUID,
+    once: OnceDep,
+    granting: GrantingDep,
+    session: SessionDep,
+    settings: SettingsDep,
 ) -> schemas.PasswordLinkCreated:
-    """Make a one-time link by which somebody chooses another password. Not for an admin by a token."""
+    """Make a one-time link by which somebody chooses another password. Only in person, never by a token."""
     once.begin_secret(session)
     link, secret = granting.make_password_link(user_id)
     once.end(session, link.id)
     return schemas.PasswordLinkCreated(
-        expires_at=link.expires_at, url=service.password_url(settings.public_url, secret)
+        expires_at=link.expires_at, url=service.password_url(reached_at(request, settings), secret)
     )
 
 
 @router.delete("/users/{user_id}/second-factor", status_code=status.HTTP_204_NO_CONTENT)
 @admin_only
 def turn_off_second_factor(user_id: UUID, granting: GrantingDep) -> None:
-    """Take away the second factor of somebody whose phone is lost."""
+    """Take away the second factor of somebody whose phone is lost. Only in person, never by a token."""
     granting.turn_off_second_factor(user_id)
 
 

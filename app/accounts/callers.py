@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, func, null, select, type_coerce
+from sqlalchemy import Connection, bindparam, func, null, select, type_coerce
 from sqlalchemy.orm import Session, make_transient_to_detached
 
 from app.accounts.models import ApiToken, LoginSession, Role, Scope, User
+
+Looking = Session | Connection  # what asks the database, within a session or beneath one
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,14 @@ OF_COOKIE, OF_TOKEN = (
 )
 
 
-def caller_by_cookie(session: Session, secret: str, *, now: datetime, idle_since: datetime) -> Caller | None:
+def caller_by_cookie(session: Looking, secret: str, *, now: datetime, idle_since: datetime) -> Caller | None:
     """Who is signed in with this cookie, if it was used after `idle_since`."""
     given = {"hash": digest(secret), "now": now, "idle_since": idle_since}
     row = session.execute(OF_COOKIE, given).one_or_none()
     return None if row is None else as_caller(row)
 
 
-def caller_by_token(session: Session, secret: str, *, now: datetime) -> Caller | None:
+def caller_by_token(session: Looking, secret: str, *, now: datetime) -> Caller | None:
     """Whose bearer token this is, and what it may do."""
     row = session.execute(OF_TOKEN, {"hash": digest(secret), "now": now}).one_or_none()
     return None if row is None else as_caller(row)

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.errors import NameDiffers, NotAllowed
 from app.accounts.models import ApiToken, Invitation, LoginSession, Role, User
+from app.accounts.organisation.models import OrganisationIdentity
 from app.accounts.people import end_all, require_another_admin, to_change
 from app.journal import writing as journal
 from app.journal.models import Action
@@ -41,6 +42,7 @@ def erase_account(session: Session, user_id: UUID, *, name: str, by: User | None
     end_all(session, user, now=now)
     session.execute(delete(Invitation).where(links))
     session.execute(delete(LoginSession).where(LoginSession.user_id == user.id))
+    session.execute(delete(OrganisationIdentity).where(OrganisationIdentity.user_id == user.id))
     own = select(ApiToken.id).where(ApiToken.user_id == user.id)
     session.execute(update(ApiToken).where(ApiToken.made_with_id.in_(own)).values(made_with_id=None))
     session.execute(delete(ApiToken).where(ApiToken.user_id == user.id))

@@ -7,9 +7,10 @@ from fastapi import Request
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.accounts import service
-from app.accounts.errors import ProofNeeded
+from app.accounts.errors import InPersonOnly, ProofNeeded
 from app.accounts.models import Invitation, Role, User
 from app.accounts.signing import prove_again
+from app.idempotency import Once
 
 
 class Granting:
@@ -29,10 +30,14 @@ class Granting:
         self._request, self._password = request, password
         self._is_proved = False
 
-    def invite(self, *, role: Role, note: str, email: str | None) -> tuple[Invitation, str]:
-        """As `service.invite`."""
+    def invite(
+        self, *, role: Role, note: str, email: str | None, once: Once | None = None
+    ) -> tuple[Invitation, str]:
+        """As `service.invite`; `once`: of a page's form."""
         if role is not Role.ANNOTATOR:
             self._prove()
+        if once is not None:
+            once.begin_form(self.session)
         return service.invite(self.session, role=role, note=note, email=email, by=self.by, now=self.now)
 
     def set_role(self, user_id: UUID, role: Role) -> User:
@@ -55,19 +60,27 @@ class Granting:
             self._prove_for(user_id)
         return service.set_disabled(self.session, user_id, disabled=disabled, by=self.by, now=self.now)
 
-    def make_password_link(self, user_id: UUID) -> tuple[Invitation, str]:
-        """As `service.make_password_link`; whoever has an admin's link becomes that admin."""
+    def make_password_link(self, user_id: UUID, *, once: Once | None = None) -> tuple[Invitation, str]:
+        """As `service.make_password_link`: whoever has somebody's link becomes them, so no token does."""
+        self._require_in_person()
         user = self._prove_for(user_id)
+        if once is not None:
+            once.begin_form(self.session)
         return service.make_password_link(self.session, user, by=self.by, now=self.now)
 
     def turn_off_second_factor(self, user_id: UUID) -> User:
-        """As `service.turn_off_second_factor`."""
+        """As `service.turn_off_second_factor`; not by a token, either."""
+        self._require_in_person()
         self._prove_for(user_id)
         return service.turn_off_second_factor(self.session, user_id, by=self.by)
 
     def end_sessions(self, user_id: UUID) -> None:
         """As `service.end_sessions`."""
         service.end_sessions(self.session, user_id, by=self.by)
+
+    def _require_in_person(self) -> None:
+        if self._request.state.by_token:
+            raise InPersonOnly
 
     def _prove(self) -> None:
         prove_again(self._request, self.session, self.reading, self.by, self._password)

@@ -32,6 +32,7 @@ PER_CODE = Limit(10, 15 * 60)  # of an e-mail whose password was right
 MAILS_PER_EMAIL = Limit(3, 60 * 60)
 MAILS_PER_ADDRESS = Limit(60, 60 * 60)  # a class that forgot them all
 JOINS_PER_ADDRESS = Limit(60, 15 * 60)  # a room full of outside workers
+TRIPS_PER_ADDRESS = Limit(600, 15 * 60)  # to the organisation's provider and back, for a school's one address
 KNOWN_S = 30 * 24 * 3600
 
 log = structlog.get_logger()
@@ -75,13 +76,7 @@ class SignInLimit:
         Raises:
             TooManySignIns: too many were wrong.
         """
-
-        def count(storage: Storage) -> None:
-            name = f"code/{_named(email)}"
-            if storage.incr(_key(name), PER_CODE.window_s) > PER_CODE.amount:
-                raise TooManySignIns(wait_s=_wait_s(storage, name))
-
-        self._with_storage(count)
+        self._count(PER_CODE, f"code/{_named(email)}", TooManySignIns)
 
     def forgive_code(self, *, email: str) -> None:
         """The code was right."""
@@ -93,16 +88,8 @@ class SignInLimit:
         Raises:
             TooManyMails: to this address, or from this place.
         """
-
-        def count(storage: Storage) -> None:
-            for limit, name in (
-                (MAILS_PER_EMAIL, f"mail/{_named(email)}"),
-                (MAILS_PER_ADDRESS, f"mails/{network_of(address)}"),
-            ):
-                if storage.incr(_key(name), limit.window_s) > limit.amount:
-                    raise TooManyMails(wait_s=_wait_s(storage, name))
-
-        self._with_storage(count)
+        self._count(MAILS_PER_EMAIL, f"mail/{_named(email)}", TooManyMails)
+        self._count(MAILS_PER_ADDRESS, f"mails/{network_of(address)}", TooManyMails)
 
     def count_join(self, *, address: str) -> None:
         """Count somebody who comes by a link for outside workers.
@@ -110,11 +97,24 @@ class SignInLimit:
         Raises:
             TooManyJoins: too many came from this place.
         """
+        self._count(JOINS_PER_ADDRESS, f"joins/{network_of(address)}", TooManyJoins)
+
+    def count_trip(self, *, address: str) -> None:
+        """Count somebody who goes to the organisation's provider, or comes back.
+
+        Raises:
+            TooManySignIns: too many did from this place.
+        """
+        self._count(TRIPS_PER_ADDRESS, f"trips/{network_of(address)}", TooManySignIns)
+
+    def _count(
+        self, limit: Limit, name: str, refusal: type[TooManyJoins | TooManyMails | TooManySignIns]
+    ) -> None:
+        """Count one more of them, and refuse it beyond the limit."""
 
         def count(storage: Storage) -> None:
-            name = f"joins/{network_of(address)}"
-            if storage.incr(_key(name), JOINS_PER_ADDRESS.window_s) > JOINS_PER_ADDRESS.amount:
-                raise TooManyJoins(wait_s=_wait_s(storage, name))
+            if storage.incr(_key(name), limit.window_s) > limit.amount:
+                raise refusal(wait_s=_wait_s(storage, name))
 
         self._with_storage(count)
 

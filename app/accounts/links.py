@@ -11,12 +11,20 @@ from app.accounts.callers import digest
 from app.accounts.credentials import end_credentials, user_with_email
 from app.accounts.errors import (
     AccountDisabled,
+    AccountErased,
     EmailNotMeant,
     EmailTaken,
     InvitationNotFound,
 )
 from app.accounts.models import Invitation, Purpose, Role, User
-from app.accounts.people import add_user, has_admin, require_admin, require_of_person, take_turns
+from app.accounts.people import (
+    add_user,
+    has_admin,
+    require_admin,
+    require_admin_throughout,
+    require_of_person,
+    take_turns,
+)
 from app.journal import writing as journal
 from app.journal.models import Action
 
@@ -40,7 +48,7 @@ def invite(
         EmailTaken: there is an account with this address.
     """
     if by is not None:
-        require_admin(by)
+        require_admin_throughout(session, by)
     email = email.strip().lower() if email else None
     if email and user_with_email(session, email):
         raise EmailTaken(email)
@@ -76,11 +84,13 @@ def make_password_link(
 
     Raises:
         NotAllowed: `by` is no admin.
-        AccountOfProgram, AccountOfWorker, AccountDisabled: it would be of no use.
+        AccountOfProgram, AccountOfWorker, AccountErased, AccountDisabled: it would be of no use.
     """
     if by is not None:
-        require_admin(by)
+        require_admin_throughout(session, by)
     require_of_person(user)
+    if user.erased_at is not None:
+        raise AccountErased
     if user.disabled_at is not None:
         raise AccountDisabled
     session.execute(

@@ -12,9 +12,11 @@ from app.accounts import schemas, service
 from app.accounts.callers import digest
 from app.accounts.errors import ProofNeeded, TooManyTokens, WeakPassword, WrongCode, WrongCredentials
 from app.accounts.models import Scope, User
+from app.accounts.organisation import service as organisation
 from app.accounts.signing import prove, prove_again
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, cookie_of
+from app.idempotency import FormOnceDep
 from app.languages import gettext as _
 from app.pages import read_form, render, see_other
 from app.settings import Settings
@@ -23,8 +25,10 @@ from app.spelling import refuse_unknown_fields
 router = APIRouter(include_in_schema=False)
 
 
-def proof_error(error: ProofNeeded | WrongCredentials) -> dict[str, str]:
-    """What stands beside the field for one's own password."""
+def proof_error(error: ProofNeeded | WrongCredentials, user: User) -> dict[str, str]:
+    """What stands beside the field for one's own password; above the form, where they have none."""
+    if user.password_hash is None:
+        return {"": _("Prove once more who you are to do this: your last sign-in is too long ago.")}
     wrong = _("This is not your present password.")
     return {"current": error.detail if isinstance(error, ProofNeeded) else wrong}
 
@@ -57,6 +61,7 @@ def _account(
             (Scope.MANAGE, _("Do all that I may, but tokens and passwords")),
         ],
         lives=[(days, _("{days} days").format(days=days)) for days in (7, 30, 90, 365)],
+        linked=organisation.linked(session, user, settings),
         secret=secret,
         token_form=token_form or {},
         token_errors=token_errors or {},
@@ -80,6 +85,7 @@ def create_own_token(
     *,
     request: Request,
     form: FormDep,
+    once: FormOnceDep,
     user: CurrentUser,
     session: SessionDep,
     reading: ReadingDep,
@@ -91,11 +97,12 @@ def create_own_token(
     if given is not None:
         try:
             prove_again(request, session, reading, user, given.current)
+            once.begin_form(session)
             _token, secret = service.create_token(
                 session, user, given.name, now=utc_now(), scope=given.scope, life=given.life
             )
         except (ProofNeeded, WrongCredentials) as error:
-            errors = proof_error(error)
+            errors = proof_error(error, user)
         except TooManyTokens as error:
             errors = {"": error.detail}
     return _account(
@@ -145,7 +152,9 @@ def change_password(
     if given is not None:
         try:
             proved = prove(request, reading, user.email, given.current)
-            password_hash = service.hash_if_strong(given.password, (user.name, user.email))
+            with reading.begin() as looking:
+                context = user.name, user.email, *service.names_here(looking)
+            password_hash = service.hash_if_strong(given.password, context)
             service.change_password(
                 session,
                 user,
@@ -155,7 +164,7 @@ def change_password(
                 now=utc_now(),
             )
         except WrongCredentials as error:
-            errors = proof_error(error)
+            errors = proof_error(error, user)
         except WeakPassword as error:
             errors = {"password": error.detail}
         else:
@@ -207,7 +216,7 @@ def begin_second_factor(
     try:
         prove_again(request, session, reading, user, given.current)
     except (ProofNeeded, WrongCredentials) as error:
-        errors = proof_error(error)
+        errors = proof_error(error, user)
         return _second_factor(request, user, status=422, is_proved=False, errors=errors)
     secret = service.begin_second_factor(session, user)
     return _second_factor(request, user, secret=secret, is_proved=True)
@@ -252,7 +261,7 @@ def turn_off_second_factor(
     try:
         prove_again(request, session, reading, user, given.current)
     except (ProofNeeded, WrongCredentials) as error:
-        errors = proof_error(error)
+        errors = proof_error(error, user)
         return _second_factor(request, user, status=422, is_proved=False, errors=errors)
     service.turn_off_second_factor(session, user.id, by=user)
     return see_other(request, "second_factor")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy import Select, Uuid, column, delete, func, select, table, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -23,17 +23,32 @@ from app.accounts.errors import (
 from app.accounts.models import ApiToken, Invitation, LoginSession, Role, Scope, User
 from app.accounts.passwords import hash_password
 from app.accounts.strength import refuse_weak
+from app.db import Base, UtcDateTime
 from app.journal import writing as journal
 from app.journal.models import Action
 from app.languages import translatable
 
 ADMINS_LOCK = 0x61646D696E73  # of PostgreSQL: who is an admin; any number that no other lock has
+NAMES = 100  # of campaigns, and of data sets, that make no password
+# As much of it as is needed here: its feature knows accounts, not the other way round.
+WORKER_LINK = table("worker_link", column("created_by_id", Uuid()), column("ended_at", UtcDateTime()))
 SIMULATED_DOMAIN = "simulated.invalid"  # a reserved name: nobody has an address there
 
 
 def require_admin(user: User) -> None:
     """Raises NotAllowed unless `user` is an admin."""
     if not user.is_admin:
+        raise NotAllowed
+
+
+def require_admin_throughout(session: Session, user: User) -> None:
+    """Raises NotAllowed unless `user` is an admin now; they stay one until this transaction ends.
+
+    For what ends with its maker. Made while somebody else ends that, it would be overlooked.
+    """
+    require_admin(user)
+    own = active_admins().where(User.id == user.id)
+    if session.scalar(own.order_by(None).with_for_update(read=True)) is None:
         raise NotAllowed
 
 
@@ -102,12 +117,21 @@ def add_user(
     return user
 
 
+def names_here(session: Session) -> list[str]:
+    """What everybody here knows and so tries first: names of campaigns and data sets, the newest."""
+    found: list[str] = []
+    for name in ("campaign", "dataset"):
+        table = Base.metadata.tables[name]  # their features know accounts, not the other way round
+        found += session.scalars(select(table.c.name).order_by(table.c.created_at.desc()).limit(NAMES))
+    return found
+
+
 def hash_if_strong(password: str, context: Iterable[str] = ()) -> str:
     """What to store of a new password. Takes 20 ms or more: call it where no writer waits.
 
     Args:
         password: as typed.
-        context: name and address of the person, which make no password.
+        context: name and address of the person, and `names_here`, which make no password.
 
     Raises:
         WeakPassword: too short, or easy to guess.
@@ -128,7 +152,7 @@ def simulated_annotator(
     Raises:
         NotAllowed: `by` is no admin.
     """
-    require_admin(by)
+    require_admin_throughout(session, by)
     email = f"{hashlib.sha256(name.encode()).hexdigest()[:16]}@{SIMULATED_DOMAIN}"
     user = session.scalar(select(User).where(User.email == email, User.is_simulated))
     if user is None:
@@ -240,10 +264,12 @@ def set_disabled(session: Session, user_id: UUID, *, disabled: bool, by: User, n
     return user
 
 
-def set_role(session: Session, user_id: UUID, role: Role, *, by: User | None, now: datetime) -> User:
+def set_role(
+    session: Session, user_id: UUID, role: Role, *, by: User | None, now: datetime, because: str = ""
+) -> User:
     """Make somebody an admin, a reviewer or an annotator. They sign in anew, and their tokens end.
 
-    Without `by` it is somebody who holds the database.
+    Without `by` it is somebody who holds the database, or `because` says which rule gives it.
 
     Raises:
         UserNotFound: no such person.
@@ -260,7 +286,8 @@ def set_role(session: Session, user_id: UUID, role: Role, *, by: User | None, no
     require_of_person(user)
     user.role = role
     end_all(session, user, now=now)
-    journal.write(session, Action.ROLE_CHANGED, by=by, details={**journal.naming(user), "role": role.value})
+    facts = {**journal.naming(user), "role": role.value} | ({"by": because} if because else {})
+    journal.write(session, Action.ROLE_CHANGED, by=by, details=facts)
     return user
 
 
@@ -330,8 +357,10 @@ def to_change(session: Session, user_id: UUID, *, by: User | None) -> User:
 
 
 def end_all(session: Session, user: User, *, now: datetime) -> None:
-    """End a person's sessions, tokens, and the links that they made."""
+    """End a person's sessions, tokens, and the links that they made: for good, whatever they become again."""
     end_credentials(session, user.id, now=now)
+    own = WORKER_LINK.c.created_by_id == user.id, WORKER_LINK.c.ended_at.is_(None)
+    session.execute(update(WORKER_LINK).where(*own).values(ended_at=now))
     session.execute(
         update(Invitation)
         .where(

@@ -22,7 +22,9 @@ from app.accounts.granting import Granting
 from app.accounts.models import Role, User
 from app.accounts.own_pages import proof_error
 from app.clock import utc_now
-from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, cookie_of
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, cookie_of, reached_at
+from app.given import arrivals_of, given_by
+from app.idempotency import FormOnceDep, Once
 from app.pages import address_of, read_form, render, see_other
 from app.settings import Settings
 from app.uses import made_by
@@ -73,6 +75,7 @@ def create_invitation(
     *,
     request: Request,
     form: FormDep,
+    once: FormOnceDep,
     user: CurrentUser,
     session: SessionDep,
     reading: ReadingDep,
@@ -83,13 +86,13 @@ def create_invitation(
     if given is not None:
         granting = Granting(request, session, reading, by=user, now=utc_now(), password=given.current)
         try:
-            _link, secret = granting.invite(role=given.role, note=given.note, email=given.email)
+            _link, secret = granting.invite(role=given.role, note=given.note, email=given.email, once=once)
         except EmailTaken as error:
             errors = {"email": error.detail}
         except (ProofNeeded, WrongCredentials) as error:
-            errors = proof_error(error)
+            errors = proof_error(error, user)
         else:
-            link = service.invitation_url(settings.public_url, secret)
+            link = service.invitation_url(reached_at(request, settings), secret)
             return _people(request, session, status=201, link=link, errors={})
     return _people(request, session, status=422, form=form, errors=errors)
 
@@ -118,6 +121,7 @@ def person_page(
     """A person's page, with what was wrong beside its fields."""
     now = utc_now()
     made, others = made_by(session, person.id)
+    answered_count, given = given_by(session, person.id)
     return render(
         request,
         "accounts/person.html",
@@ -133,6 +137,9 @@ def person_page(
         made=[(use, address_of(request, "show", use)) for use in made.named],
         made_left_out=made.left_out,
         made_counts=made.counts | others,
+        answered_count=answered_count,
+        given=given,
+        arrivals=arrivals_of(session, person.id),
         errors=errors or {},
         erase_errors=erase_errors or {},
     )
@@ -154,6 +161,7 @@ def change_person(
     request: Request,
     user_id: UUID,
     form: FormDep,
+    once: FormOnceDep,
     user: CurrentUser,
     session: SessionDep,
     reading: ReadingDep,
@@ -167,9 +175,9 @@ def change_person(
     if given is not None:
         granting = Granting(request, session, reading, by=user, now=utc_now(), password=given.current)
         try:
-            link = _act(granting, given, user_id, settings)
+            link = _act(granting, given, user_id, reached_at(request, settings), once)
         except (ProofNeeded, WrongCredentials) as error:
-            errors = proof_error(error)
+            errors = proof_error(error, user)
         except (NotAllowed, AccountOfProgram, AccountOfWorker, AccountErased, AccountDisabled) as error:
             errors = {"": error.detail}
     if given is not None and not errors and not link:
@@ -179,8 +187,8 @@ def change_person(
     return person_page(request, session, settings, person, status=status, link=link, errors=errors)
 
 
-def _act(granting: Granting, given: schemas.PersonForm, user_id: UUID, settings: Settings) -> str:
-    """Do it; gives the link, if that is what was asked for."""
+def _act(granting: Granting, given: schemas.PersonForm, user_id: UUID, begin: str, once: Once) -> str:
+    """Do it; gives the link, if that is what was asked for: `begin` is how links do."""
     match given.act:
         case schemas.PersonAct.ADMIN:
             granting.set_role(user_id, Role.ADMIN)
@@ -199,7 +207,7 @@ def _act(granting: Granting, given: schemas.PersonForm, user_id: UUID, settings:
         case schemas.PersonAct.SIGN_OUT:
             granting.end_sessions(user_id)
         case schemas.PersonAct.PASSWORD_LINK:
-            return service.password_url(settings.public_url, granting.make_password_link(user_id)[1])
+            return service.password_url(begin, granting.make_password_link(user_id, once=once)[1])
     return ""
 
 

@@ -1,7 +1,9 @@
 """A second factor: six digits that an authenticator on a phone shows for half a minute (TOTP, RFC 6238)."""
 
+import enum
 import hashlib
 import hmac
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -13,6 +15,7 @@ from sqlalchemy.orm import Session
 from app.accounts.callers import digest
 from app.accounts.errors import WrongCode
 from app.accounts.models import LoginSession, User
+from app.accounts.organisation.models import OrganisationIdentity
 from app.accounts.people import get_person
 from app.journal import writing as journal
 from app.journal.models import Action
@@ -110,27 +113,66 @@ def turn_off_second_factor(session: Session, user_id: UUID, *, by: User | None) 
     return user
 
 
-def ticket_for(signing_secret: bytes, user: User, *, now: datetime) -> str:
-    """What shows for TICKET_LIFE that this person's password was given; it falls with the password."""
+class Way(enum.StrEnum):
+    """How somebody came as far as to the code."""
+
+    PASSWORD = "p"
+    LINK = "l"  # to another password
+    ORGANISATION = "o"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Who has only the code left to give.
+
+    Args:
+        is_proved: with what opens the delicate, as `start_session` takes it.
+    """
+
+    user: User
+    way: Way
+    is_proved: bool
+
+
+def ticket_for(
+    signing_secret: bytes,
+    session: Session,
+    user: User,
+    *,
+    now: datetime,
+    way: Way = Way.PASSWORD,
+    is_proved: bool = True,
+) -> str:
+    """What shows for TICKET_LIFE how far somebody came.
+
+    It falls with the password, and one of the organisation with the next that is heard of them there.
+    """
     until = int((now + TICKET_LIFE).timestamp())
-    return f"{user.id.hex}.{until}.{_seal(signing_secret, user, until)}"
+    said = f"{user.id.hex}.{until}.{way}.{int(is_proved)}"
+    return f"{said}.{_seal(signing_secret, session, user, way, said)}"
 
 
-def read_ticket(signing_secret: bytes, session: Session, ticket: str, *, now: datetime) -> User | None:
-    """Whose ticket this is; None where it is forged, too old, or the password has changed."""
-    name, _, rest = ticket.partition(".")
-    until, _, seal = rest.partition(".")
+def read_ticket(signing_secret: bytes, session: Session, ticket: str, *, now: datetime) -> Ticket | None:
+    """What a ticket shows; None where it is forged, too old, or has fallen."""
+    said, _, seal = ticket.rpartition(".")
     try:
-        user_id, ends_at = UUID(hex=name), int(until[:12])
+        name, until, way_given, proved = said.split(".")
+        user_id, ends_at, way = UUID(hex=name), int(until[:12]), Way(way_given)
     except ValueError:
         return None
     user = session.get(User, user_id)
     if user is None or user.disabled_at is not None or ends_at <= now.timestamp():
         return None
-    expected = _seal(signing_secret, user, ends_at)
-    return user if hmac.compare_digest(expected.encode(), seal.encode()) else None
+    expected = _seal(signing_secret, session, user, way, said)
+    if not hmac.compare_digest(expected.encode(), seal.encode()):
+        return None
+    return Ticket(user, way, is_proved=proved == "1")
 
 
-def _seal(signing_secret: bytes, user: User, until: int) -> str:
-    said = f"second-factor:{user.id.hex}:{until}:{user.password_hash}"
-    return hmac.new(signing_secret, said.encode(), hashlib.sha256).hexdigest()
+def _seal(signing_secret: bytes, session: Session, user: User, way: Way, said: str) -> str:
+    sealed = f"second-factor:{said}:{user.password_hash}"
+    if way is Way.ORGANISATION:
+        row = OrganisationIdentity
+        links = session.execute(select(row.id, row.seen_at).where(row.user_id == user.id).order_by(row.id))
+        sealed += "".join(f":{link}:{seen and seen.isoformat()}" for link, seen in links)
+    return hmac.new(signing_secret, sealed.encode(), hashlib.sha256).hexdigest()

@@ -96,9 +96,19 @@ def prove_again(
 
 
 def go_on_signed_in(
-    request: Request, session: Session, settings: Settings, user: User, target: str
+    request: Request,
+    session: Session,
+    settings: Settings,
+    user: User,
+    target: str,
+    *,
+    is_proved: bool = True,
+    by: str = "",
 ) -> Response:
-    """Start a session with a new id, drop the one the browser came with, and go on."""
+    """Start a session with a new id, drop the one the browser came with, and go on.
+
+    `is_proved` and `by` are as `start_session` takes them.
+    """
     name = session_cookie(settings)
     if old := request.cookies.get(name):
         service.sign_out(session, old)
@@ -108,6 +118,8 @@ def go_on_signed_in(
         now=utc_now(),
         address=address_of(request),
         browser=browser_of(request.headers.get("user-agent", "")),
+        is_proved=is_proved,
+        by=by,
     )
     response = RedirectResponse(target, 303)
     response.set_cookie(

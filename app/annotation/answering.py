@@ -15,7 +15,7 @@ from app.annotation.errors import CampaignNotOpen, PersonPaused
 from app.annotation.gold import lost_beside
 from app.annotation.leasing import Leased, lease, lease_questions
 from app.annotation.locking import LockedCampaign, apply_effect, lock_campaign, lock_questions
-from app.annotation.models import Answer, AnswerValue, Lease
+from app.annotation.models import Answer, AnswerValue, Lease, UsedTime
 from app.annotation.participants import note_gold
 from app.annotation.setting_aside import set_aside_by_answers, with_their_pictures
 from app.annotation.submissions import Outcome, Stored, SubmittedAnswer, decide
@@ -93,13 +93,17 @@ def _store(
     note_gold(session, campaign, decision.stored, by=by, now=now)
     if decision.stored:
         session.execute(insert(Answer), [_row(item, by=by, now=now) for item in decision.stored])
+    if decision.used is not None:
+        session.merge(UsedTime(user_id=by.id, spans=decision.used))
     _settle_slots(session, decision.stored)
-    classes = {item.question.row.candidate_class for item in decision.stored if item.effect}
+    # Known pictures enter no sum, and use up the person's time like all others.
+    classes = {item.question.row.candidate_class for item in decision.stored}
     tallies = load_tallies(session, campaign, classes, by=by, now=now)
     for answer, question, _, effect, _ in decision.stored:
+        tally = tallies[question.row.candidate_class]
+        tally.looked_until = decision.looked_until
+        apply_effect(questions[question.row.id], effect, campaign)
         if effect is not None:
-            apply_effect(questions[question.row.id], effect, campaign)
-            tally = tallies[question.row.candidate_class]
             count_answer(tally, effect, value=answer.value, response_ms=answer.response_ms)
     session.flush()
     set_aside_by_answers(session, campaign, decision.stored, asked, by=by, now=now)

@@ -12,11 +12,11 @@ from app.access import admin_only, signed_in
 from app.accounts.models import User
 from app.annotation import schemas, service
 from app.annotation.deps import ScreenDep
+from app.annotation.pictures import picture_addresses
 from app.annotation.public_ids import public_ids_of
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import CampaignState
 from app.clock import utc_now
-from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, SessionDep
 
 router = APIRouter(tags=["annotation"])
@@ -46,8 +46,8 @@ def lease_by(
     campaign, leased = execution.lease(
         session, campaign_id, count=body.count, one_class=body.one_class, by=user, now=utc_now()
     )
-    address_of = image_addresses(request, campaign.dataset_id)
-    return schemas.LeasesRead.of(leased, public_ids_of(session, campaign_id), address_of)
+    ids = public_ids_of(session, campaign_id)
+    return schemas.LeasesRead.of(leased, ids, picture_addresses(request, campaign, ids, user))
 
 
 @router.post("/campaigns/{campaign_id}/answers")
@@ -82,8 +82,10 @@ def submit_by(
         now=utc_now(),
     )
     if named := {item.key: item.shows for item in body.answers if item.shows is not None}:
-        service.keep_names(session, campaign_id, named, by=user)
-    return schemas.OutcomesRead.of(outcomes, leased, ids, image_addresses(request, campaign.dataset_id))
+        named_ms = {item.key: item.named_ms for item in body.answers}
+        service.keep_names(session, campaign_id, named, named_ms=named_ms, by=user)
+    address_of = picture_addresses(request, campaign, ids, user)
+    return schemas.OutcomesRead.of(outcomes, leased, ids, address_of, goes_on=campaign.goes_on)
 
 
 @router.post("/campaigns/{campaign_id}/undo")
@@ -94,7 +96,8 @@ def undo_answers(
     """Take back my last answers; their questions are mine again. At most the last 30 can be undone."""
     campaign = service.lock_campaign(session, campaign_id, by=user)
     undone = service.undo_answers(session, campaign, count=body.count, by=user, now=utc_now())
-    ids, address_of = public_ids_of(session, campaign_id), image_addresses(request, campaign.dataset_id)
+    ids = public_ids_of(session, campaign_id)
+    address_of = picture_addresses(request, campaign, ids, user)
     return schemas.UndoRead(
         undone=[
             schemas.UndoneRead(question=schemas.QuestionRead.of(question, ids, address_of), value=value)
@@ -109,7 +112,8 @@ def read_my_answers(
     request: Request, campaign: ScreenDep, user: CurrentUser, session: SessionDep
 ) -> schemas.OwnAnswersRead:
     """My last answers here, newest first, at most 200."""
-    ids, address_of = public_ids_of(session, campaign.id), image_addresses(request, campaign.dataset_id)
+    ids = public_ids_of(session, campaign.id)
+    address_of = picture_addresses(request, campaign, ids, user)
     return schemas.OwnAnswersRead(
         items=[
             schemas.OwnAnswerRead(

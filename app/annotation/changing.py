@@ -138,18 +138,27 @@ def _replace(
     keeps = rules.keeps_slot(asked, new.value, is_hasty=old.is_hasty)
     _settle_slot(session, asked, slot, is_there=before is not None, keeps=keeps, by=by)
     told = None if old.is_hasty else new.value
-    effect = rules.after_change(asked, told, by=by.id, slot=slot, now=now, confirm_yes=campaign.confirm_yes)
-    if effect is None:
-        _change_gold(session, campaign, asked, old.value, new.value, by=by, now=now)
-    else:
+    effect = rules.after_change(
+        asked,
+        told,
+        by=by.id,
+        slot=slot,
+        now=now,
+        confirm_yes=campaign.confirming.of_yes,
+        lead=campaign.lead(question.id),
+    )
+    # The same statements for a known picture and for any other: neither is to take longer.
+    apply_effect(question, effect, campaign)
+    tally = load_tallies(session, campaign, {question.candidate_class}, by=by, now=now)[
+        question.candidate_class
+    ]
+    if effect is not None:
         was_first = before is not None and before.number == 0 and not old.is_hasty
-        apply_effect(question, effect, campaign)
-        tally = load_tallies(session, campaign, {question.candidate_class}, by=by, now=now)[
-            question.candidate_class
-        ]
-        gone = effect._replace(finished=0, is_first=was_first)
+        gone = effect._replace(finished=0, confirmed=0, denied=0, is_first=was_first)
         count_answer(tally, gone, value=old.value, response_ms=old.response_ms, sign=-1)
         count_answer(tally, effect, value=new.value, response_ms=None)
+    if campaign.has_gold:
+        _note_changed(session, campaign, asked, old.value, new.value, by=by, now=now)
     session.flush()
     return Stored(new, asked, slot, effect, old.is_hasty)
 
@@ -171,7 +180,7 @@ def _settle_slot(
         session.execute(gone, execution_options={"synchronize_session": False})
 
 
-def _change_gold(
+def _note_changed(
     session: Session,
     campaign: LockedCampaign,
     asked: rules.Asked,
@@ -182,12 +191,14 @@ def _change_gold(
     now: datetime,
 ) -> None:
     right = rules.right_value(asked)
+    is_gold = asked.is_gold
+    was_wrong, is_wrong = (value.is_of_class and value is not right for value in (old, new))
     count_gold(
         session,
         campaign,
         answers=0,
-        right=int(new is right) - int(old is right),
-        wrong=int(new.is_of_class and new is not right) - int(old.is_of_class and old is not right),
+        right=is_gold * (int(new is right) - int(old is right)),
+        wrong=is_gold * (int(is_wrong) - int(was_wrong)),
         by=by,
         now=now,
     )

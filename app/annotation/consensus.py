@@ -3,7 +3,8 @@
 A no stands alone: it is wrong far less often than a yes. With K classes and a share e of images seen wrongly,
 a no is wrong with about e / (K - 1), a yes with about e. With `confirm_yes` a yes needs a second person and
 no objection, or two more yes than no. A yes that one of three people denied is wrong five times as often as
-one that two people gave at once. "Can't tell" says nothing about the class and never enters.
+one that two people gave at once. Between two classes both are wrong with e, and the majority says which
+(`app/campaigns/confirming.py`). "Can't tell" says nothing about the class and never enters.
 """
 
 from dataclasses import dataclass
@@ -23,19 +24,22 @@ class Verdict:
     weight: float
 
 
-def answers_needed(yes: int, no: int, *, confirm_yes: bool, least: int = 1) -> int:
+def answers_needed(yes: int, no: int, *, confirm_yes: bool, least: int = 1, lead: int = 0) -> int:
     """How many yes/no answers settle a question that has these: `least` .. MAX_SLOTS.
 
     Args:
         yes: answers so far.
         no: likewise.
-        confirm_yes: the campaign's policy.
+        confirm_yes: whether a yes needs a second person.
         least: answers it needs whatever they say.
+        lead: by how many one of yes and no must lead, of two answers at least; 0: one answer may settle it.
     """
     answers = yes + no
     if answers < least:
         return least
     is_settled = verdict(yes, no, confirm_yes=confirm_yes).kind is not None
+    if lead and (answers == 1 or abs(yes - no) < lead):
+        is_settled = False
     return answers if is_settled else min(answers + 1, MAX_SLOTS)
 
 
@@ -51,7 +55,9 @@ def verdict(yes: int, no: int, *, confirm_yes: bool) -> Verdict:
     return Verdict(kind, yes + no, 1.0 if kind else 0.0)
 
 
-def weighed(found: Verdict, probability_yes: float, *, num_classes: int) -> Verdict:
+def weighed(
+    found: Verdict, probability_yes: float, *, num_classes: int, prior: float | None = None
+) -> Verdict:
     """The same label weighing what it tells: 1 where it is surely right, 0 where it says what chance says.
 
     Who knows with probability p that an image is of class k, and nothing of the others, knows the same as who
@@ -63,11 +69,12 @@ def weighed(found: Verdict, probability_yes: float, *, num_classes: int) -> Verd
         found: what follows if all people are trusted alike.
         probability_yes: that yes is right, given who answered what.
         num_classes: K.
+        prior: how probable yes is before any answer; None: 1 / K, of a class that was drawn uniformly.
     """
     if found.kind is None:
         return Verdict(None, found.answers, 0.0)
     right = probability_yes if found.kind is LabelKind.TRUE else 1 - probability_yes
-    chance = _chance(found.kind, num_classes)
+    chance = _chance(found.kind, 1 / num_classes if prior is None else prior)
     weight = (right - chance) / (1 - chance)
     return Verdict(found.kind, found.answers, weight) if weight > 0 else Verdict(None, found.answers, 0.0)
 
@@ -76,9 +83,9 @@ def wrong(given: Verdict, *, num_classes: int) -> float:
     """How probably a label is wrong, by its weight; 1 where there is none."""
     if given.kind is None:
         return 1.0
-    return (1 - given.weight) * (1 - _chance(given.kind, num_classes))
+    return (1 - given.weight) * (1 - _chance(given.kind, 1 / num_classes))
 
 
-def _chance(kind: LabelKind, num_classes: int) -> float:
+def _chance(kind: LabelKind, prior: float) -> float:
     """How often such a label is right where nobody looked."""
-    return 1 / num_classes if kind is LabelKind.TRUE else 1 - 1 / num_classes
+    return prior if kind is LabelKind.TRUE else 1 - prior

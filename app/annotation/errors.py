@@ -14,17 +14,21 @@ STATES = (
 
 
 class CampaignNotOpen(Conflict):
-    """The campaign hands out no questions and takes no undo now."""
+    """The campaign hands out no questions and takes no undo now, or nothing more can be asked in it."""
 
     title = translatable("Campaign is not open")
 
-    def __init__(self, *, state: str) -> None:
-        super().__init__(
-            _(
+    def __init__(self, *, state: str, asking: bool = False) -> None:
+        """`asking`: somebody wanted to ask more, rather than to answer."""
+        if asking and state == "draft":
+            told = _("This campaign is a draft and asks nothing yet. Open it first.")
+        elif asking:
+            told = _("This campaign is {state} and asks nothing more.").format(state=_(state))
+        else:
+            told = _(
                 "This campaign is {state}, so there is nothing to answer now. What was taken before counts."
-            ).format(state=_(state)),
-            state=state,
-        )
+            ).format(state=_(state))
+        super().__init__(told, state=state)
 
 
 class KeyReused(Conflict):
@@ -117,6 +121,18 @@ class NothingKnown(Unprocessable):
     def __init__(self) -> None:
         super().__init__(
             "The images came without true classes of this campaign. Name known pictures one by one."
+        )
+
+
+class StandsBesideClass(Conflict):
+    """A picture is to be asked about that annotators see beside a class, or that has the same bytes."""
+
+    title = "Picture stands beside a class"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Annotators see this picture beside its class, or one of the same bytes. Nobody is asked about "
+            "it, because the page tells the answer. It can only be left out."
         )
 
 

@@ -2,7 +2,8 @@
 
 They never train and never enter the test of the draws. Half of them have yes as the right answer: among
 drawn questions only one in K has, and somebody who always says no would look good for long. A gold question
-asks about the class of the question before it, so that nothing gives it away, and each person gets it once.
+asks about the class of the question before it, so that nothing gives it away. Each person gets a picture
+either as a known one or as a drawn question, and no more often than any other picture.
 """
 
 import random
@@ -12,20 +13,23 @@ from datetime import datetime
 from operator import itemgetter
 from uuid import UUID
 
-from sqlalchemy import and_, delete, exists, func, insert, literal, literal_column, or_, select
+from sqlalchemy import delete, exists, func, insert, literal, literal_column, or_, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session, aliased
 
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.annotation.errors import CampaignNotOpen, NothingKnown, UnknownPicture
-from app.annotation.locking import LockedCampaign
+from app.annotation.beside_classes import digests_beside_classes
+from app.annotation.errors import NothingKnown, UnknownPicture
+from app.annotation.gold_sparing import lost_to
+from app.annotation.locking import LockedCampaign, require_asking
 from app.annotation.models import IS_SET_ASIDE, Answer, Lease, Purpose, Question
 from app.annotation.rules import Asked
 from app.annotation.setting_aside import pictures_set_aside
-from app.campaigns.drawings import Drawing, drawings_of
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.drawings import drawings_of
+from app.campaigns.drawn import Drawing
+from app.campaigns.models import Campaign
 from app.campaigns.noting import note
 from app.datasets.models import Dataset, Example, Split
 from app.journal.models import Action
@@ -34,7 +38,9 @@ from clarinet.files.names import NO_LABEL, numbers_among
 CHUNK = 500
 # A literal because PostgreSQL uses no partial index for a value that it does not know.
 _IS_GOLD = Question.purpose == literal_column("'gold'")
-Offered = dict[tuple[int, bool, int], list[int]]  # ids by class, by what is right, and by drawing
+# Ids of gold questions and of their examples, and how many others may not be asked about these any more (-1:
+# nobody has to be): by class, by what is right, and by drawing.
+Offered = dict[tuple[int, bool, int], list[tuple[int, int, int]]]
 _chance = random.SystemRandom()  # what is gold must not be guessed
 
 
@@ -49,7 +55,8 @@ class KnownPicture:
 def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPicture], *, by: User) -> int:
     """Make gold of pictures; gives how many were not gold before. `campaign` has its classes.
 
-    Each picture gives two questions: one about its class, one about another; one that is set aside none.
+    Each picture gives two questions: one about its class, one about another; none where it is set aside, or
+    stands beside a class, as another of the same bytes may.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -57,27 +64,28 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
         UnknownPicture: no training image that the campaign asks about, or no class of the campaign.
     """
     accounts.require_admin(by)
-    if campaign.state not in (CampaignState.OPEN, CampaignState.PAUSED):
-        raise CampaignNotOpen(state=campaign.state)
+    require_asking(campaign)
     wanted = {picture.example_id: picture.class_ for picture in known}
     if not all(0 <= class_ < campaign.num_classes for class_ in wanted.values()):
         raise UnknownPicture
     marked = 0
     ids = sorted(wanted)
     drawn = drawings_of(session, campaign)
+    shown = digests_beside_classes(session, campaign.id)
     for start in range(0, len(ids), CHUNK):
         part = ids[start : start + CHUNK]
         there = session.execute(
-            select(Example.id, Example.position).where(
+            select(Example.id, Example.position, Example.digest).where(
                 Example.id.in_(part),
                 Example.dataset_id == campaign.dataset_id,
                 Example.split == Split.TRAIN,
                 Example.position < _asked_until(drawn),
             )
         )
-        positions = {row.id: row.position for row in there}
-        if len(positions) != len(part):
+        found = {row.id: row for row in there}
+        if len(found) != len(part):
             raise UnknownPicture
+        hidden = {id_ for id_, row in found.items() if row.digest not in shown}
         is_gold = select(Question.example_id).where(
             Question.campaign_id == campaign.id,
             Question.purpose == Purpose.GOLD,
@@ -86,9 +94,9 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
         unusable = select(Question.example_id).where(
             Question.campaign_id == campaign.id, IS_SET_ASIDE, Question.example_id.in_(part)
         )
-        fresh = sorted(set(part) - set(session.scalars(is_gold)) - set(session.scalars(unusable)))
+        fresh = sorted(hidden - set(session.scalars(is_gold)) - set(session.scalars(unusable)))
         rows = [
-            row | {"drawing": _drawing_about(drawn, positions[id_])}
+            row | {"drawing": _drawing_about(drawn, found[id_].position)}
             for id_ in fresh
             for row in _questions(campaign, id_, wanted[id_])
         ]
@@ -102,7 +110,7 @@ def mark_known(session: Session, campaign: Campaign, known: Sequence[KnownPictur
 def _asked_until(drawn: Sequence[Drawing]) -> int:
     """The position before which images lie that the campaign asks about.
 
-    One that joined its dataset later would be told from these by its address, in which its number stands.
+    One that joined its dataset later may look like no other that is asked about.
     """
     return max((drawing.end_position for drawing in drawn), default=0)
 
@@ -134,10 +142,13 @@ def some_known(session: Session, campaign: Campaign, *, per_class: int) -> list[
     """Random training images of each class, as far as the dataset came with true classes.
 
     Raises:
-        NothingKnown: it came with none of the campaign's.
+        CampaignNotOpen: it is a draft, or closed.
+        NothingKnown: the dataset came with none of the campaign's.
     """
+    require_asking(campaign)
     dataset = session.get_one(Dataset, campaign.dataset_id)
     end = _asked_until(drawings_of(session, campaign))
+    shown = digests_beside_classes(session, campaign.id)
     found = []
     for position, number in enumerate(numbers_among(campaign.class_names, dataset.class_names or ())):
         if number == NO_LABEL:
@@ -149,6 +160,7 @@ def some_known(session: Session, campaign: Campaign, *, per_class: int) -> list[
                 Example.true_class == position,
                 Example.position < end,
                 Example.id.not_in(pictures_set_aside(campaign.id)),
+                Example.digest.not_in(shown),
             )
         ).all()
         chosen = _chance.sample(ids, min(per_class, len(ids)))
@@ -180,17 +192,24 @@ def lost_beside(
         return set()
     known, beside = aliased(Lease), aliased(Lease)
     is_mine = or_(beside.expires_at.is_(None), beside.expires_at > now, Question.is_waiting)
-    kept = (
-        select(known.question_id)
-        .join(beside, and_(beside.user_id == known.user_id, beside.turn == known.turn))
-        .join(Question, Question.id == beside.question_id)
-        .where(
-            known.question_id.in_(late),
-            known.user_id == by.id,
-            Question.campaign_id == campaign_id,
-            Question.purpose != Purpose.GOLD,
-            is_mine,
-        )
+    kept = select(known.question_id).where(
+        known.question_id.in_(late),
+        known.user_id == by.id,
+        or_(
+            known.beside_id.is_(None),
+            exists().where(
+                beside.question_id == known.beside_id,
+                beside.user_id == by.id,
+                Question.id == beside.question_id,
+                Question.campaign_id == campaign_id,
+                is_mine,
+            ),
+            exists().where(
+                Answer.question_id == known.beside_id,
+                Answer.user_id == by.id,
+                Answer.superseded_at.is_(None),
+            ),
+        ),
     )
     return late - set(session.scalars(kept))
 
@@ -247,7 +266,10 @@ def mix_in(
     for host in hosts:
         left = _fitting(offered, fresh[host], drawing_of[host], is_match=_chance.random() < 1 / 2)
         if left:
-            placed[host] = left.pop(_chance.randrange(len(left)))
+            placed[host], picture, _ = left[_chance.randrange(len(left))]
+            offered = {
+                key: [one for one in some if one[1] != picture] for key, some in offered.items()
+            }  # its other question asks about the same picture
     if placed:
         _lease(session, placed, by=by)
     return bool(placed)
@@ -256,25 +278,27 @@ def mix_in(
 def _unanswered(
     session: Session, campaign: LockedCampaign, classes: set[int], *, by: User, now: datetime
 ) -> Offered:
-    """Gold questions that this person neither answered nor holds; of each kind new pictures, if there are."""
+    """Gold questions about pictures that have not come to this person as often as others may: once a round,
+    as far as there are questions. None of these pictures has come to them as a drawn question.
+
+    A picture that comes more often than others is seen to be known. `queue.NOT_MET_AS_KNOWN` is the other
+    half: what came as a known picture does not come as a drawn question.
+    """
     answered = exists().where(
         Answer.question_id == Question.id, Answer.user_id == by.id, Answer.superseded_at.is_(None)
     )
     held = exists().where(Lease.question_id == Question.id, Lease.user_id == by.id, Lease.expires_at > now)
     of_picture = aliased(Question)
-    is_met = (
-        exists()
-        .where(
-            of_picture.campaign_id == Question.campaign_id,
-            of_picture.example_id == Question.example_id,
-            Answer.question_id == of_picture.id,
-            Answer.user_id == by.id,
-            Answer.superseded_at.is_(None),
-        )
-        .label("is_met")
-    )
+    here = of_picture.campaign_id == Question.campaign_id, of_picture.example_id == Question.example_id
+    had = exists().where(Lease.question_id == of_picture.id, Lease.user_id == by.id)
+    # "Can't tell" gives the lease of a drawn question away; so does whoever takes over what ran out.
+    said = exists().where(Answer.question_id == of_picture.id, Answer.user_id == by.id)
+    drawn = exists().where(*here, of_picture.purpose != literal_column("'gold'"), or_(had, said))
+    met = select(func.count()).where(*here, of_picture.purpose == literal_column("'gold'"), had)
     rows = session.execute(
-        select(Question.id, Question.candidate_class, Question.is_match, Question.drawing, is_met)
+        select(
+            Question.id, Question.example_id, Question.candidate_class, Question.is_match, Question.drawing
+        )
         .where(
             Question.campaign_id == campaign.id,
             _IS_GOLD,
@@ -282,27 +306,31 @@ def _unanswered(
             Question.candidate_class.in_(classes),
             ~answered,
             ~held,
+            ~drawn,
+            met.correlate(Question).scalar_subquery() < campaign.rounds,
         )
         .order_by(Question.id)  # so that the same draws choose the same ones, however the database reads them
-    )
+    ).all()
+    lost = lost_to(session, campaign, classes, by=by) if rows else {}
     offered: Offered = {}
-    met: Offered = {}
-    for id_, class_, is_match, drawing, is_met_already in rows:
-        among = met if is_met_already else offered
-        among.setdefault((class_, bool(is_match), drawing), []).append(id_)
-    # A picture that comes twice is seen to be known; so those come first that this person never saw.
-    return met | offered
+    for id_, example_id, class_, is_match, drawing in rows:
+        spent = lost.get(example_id, -1)
+        if spent is not None:
+            offered.setdefault((class_, bool(is_match), drawing), []).append((id_, example_id, spent))
+    return offered
 
 
-def _fitting(offered: Offered, class_: int, drawing: int, *, is_match: bool) -> list[int]:
+def _fitting(offered: Offered, class_: int, drawing: int, *, is_match: bool) -> list[tuple[int, int, int]]:
     """Those to choose from behind a question about this class: of its drawing, if there are any.
 
-    Pictures that joined later have larger numbers, which stand in their addresses: among these an older one
-    would be seen to be known.
+    Pictures that joined later may look otherwise, of another camera or another shop: among these an older one
+    would be seen to be known. Of the rest those that cost a question least.
     """
     near = ((class_, wanted, drawing) for wanted in (is_match, not is_match))
     others = sorted((key for key in offered if key[0] == class_), key=lambda key: key[1] is not is_match)
-    return next(filter(None, (offered.get(key) for key in (*near, *others))), [])
+    found = next(filter(None, (offered.get(key) for key in (*near, *others))), [])
+    fewest = min((spent for *_, spent in found), default=-1)
+    return [one for one in found if one[2] == fewest]
 
 
 def _lease(session: Session, placed: Mapping[int, int], *, by: User) -> None:
@@ -319,7 +347,9 @@ def _lease(session: Session, placed: Mapping[int, int], *, by: User) -> None:
             taken.scalar_subquery(),
             Lease.user_id,
             Lease.expires_at,
+            Lease.held_since,
             Lease.turn,
+            literal(host, Lease.question_id.type),
         ).where(Lease.question_id == host, Lease.user_id == by.id)
-        columns = ["question_id", "slot", "user_id", "expires_at", "turn"]
+        columns = ["question_id", "slot", "user_id", "expires_at", "held_since", "turn", "beside_id"]
         session.execute(insert(Lease).from_select(columns, held).on_conflict_do_nothing())

@@ -1,13 +1,29 @@
 """Handing out questions: who may answer what, until when."""
 
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Uuid, and_, bindparam, exists, func, or_, select, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import (
+    ColumnElement,
+    CursorResult,
+    Exists,
+    Row,
+    Select,
+    Uuid,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from app.accounts.models import User
+from app.annotation.belief_mixing import mixture_by_belief
 from app.annotation.completing import EMPTY_PAGE, completed, page_of
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.holding import LeasedQuestion, held_questions
@@ -15,7 +31,16 @@ from app.annotation.locking import LockedCampaign, lock_campaign
 from app.annotation.mixing import mixture
 from app.annotation.models import ALL_ANSWERS, Answer, Lease, Participant, Purpose, Question, Tally
 from app.annotation.participants import require_not_paused
-from app.annotation.queue import HELD_BY_ME, IS_FIRST, IS_WAITING, first_block, holding, mine, take
+from app.annotation.queue import (
+    HELD_BY_ME,
+    IS_FIRST,
+    IS_WAITING,
+    first_block,
+    holding,
+    mine,
+    not_met_as_known,
+    take,
+)
 from app.annotation.rules import LEASE
 from app.annotation.steering import steered_block
 from app.campaigns.models import Campaign, CampaignState
@@ -23,6 +48,7 @@ from app.campaigns.models import Campaign, CampaignState
 # A moment less than what is leased now, behind which gold is still to be put.
 HELD_AGAIN = LEASE - timedelta(microseconds=1)
 MAX_LEASED = 100  # questions one person can hold in one campaign
+LOST = -1  # turn of a known picture that does not come back: somebody got the question beside it
 
 
 _others = aliased(Lease)
@@ -44,19 +70,19 @@ _STANDING = select(
     ).label("given"),
     exists().where(Question.campaign_id == _CAMPAIGN, Question.purpose == Purpose.GOLD).label("has_gold"),
 )
-# Whether anybody may still be asked a first question. Some never get a yes or a no: what was set aside, say.
-_HAS_FIRSTS = select(exists().where(Question.campaign_id == _CAMPAIGN, IS_WAITING, IS_FIRST))
-_FOR_ME_LATER = (
-    select(func.count())
-    .select_from(Question)
-    .where(
-        Question.campaign_id == _CAMPAIGN,
-        Question.is_waiting,
-        ~exists().where(
-            Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)
-        ),
-    )
+# Whether this person may still be asked a first question, whoever holds it or answered it. Some never get a
+# yes or a no: what was set aside, say.
+_HAS_FIRSTS = select(
+    exists().where(Question.campaign_id == _CAMPAIGN, IS_WAITING, IS_FIRST, not_met_as_known())
 )
+_MINE_LATER = (
+    Question.campaign_id == _CAMPAIGN,
+    IS_WAITING,
+    ~exists().where(Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)),
+    not_met_as_known(),
+)
+_FOR_ME_LATER = select(func.count()).select_from(Question).where(*_MINE_LATER)
+_HAS_MORE = select(exists().where(*_MINE_LATER))
 
 
 class Standing(NamedTuple):
@@ -151,11 +177,47 @@ def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: U
     gold.
 
     Gold that were drawn anew whenever leases are given back would stand elsewhere each time: what two lists
-    have in common would not be gold.
+    have in common would not be gold. Nobody takes a known picture, so it comes back with the question beside
+    it, and is lost with that: else what always comes back would be gold.
     """
     room = places - holding(session, campaign, by=by, now=now)[0]
     if room <= 0:
         return
+    back = session.execute(_lapsed(campaign, by, now, _is_free(now))).all()
+    is_known = and_(Question.purpose == Purpose.GOLD, ~Question.is_set_aside)
+    known = session.execute(_lapsed(campaign, by, now, is_known)).all()
+    lost = _lost(session, known, {row.question_id for row in back}, by=by, now=now)
+    _change(session, lost, turn=LOST)
+    in_order = sorted((row.turn, row.id) for row in [*back, *known] if row.id not in lost)
+    _change(session, [id_ for _, id_ in in_order[:room]], expires_at=now + HELD_AGAIN)
+
+
+def _lapsed(
+    campaign: LockedCampaign, by: User, now: datetime, which: ColumnElement[bool]
+) -> Select[int, int, int, int | None]:
+    """Leases of this person that ran out, of questions that they have not answered."""
+    return (
+        select(Lease.id, Lease.turn, Lease.question_id, Lease.beside_id)
+        .join(Question, Question.id == Lease.question_id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Lease.user_id == by.id,
+            Lease.expires_at <= now,
+            Lease.turn > LOST,
+            which,
+            ~_answered_by(by, Question.id),
+        )
+        .with_for_update(of=Lease, skip_locked=True)
+    )
+
+
+def _answered_by(by: User, question_id: ColumnElement[int] | InstrumentedAttribute[int]) -> Exists:
+    return exists().where(
+        Answer.question_id == question_id, Answer.user_id == by.id, Answer.superseded_at.is_(None)
+    )
+
+
+def _is_free(now: datetime) -> ColumnElement[bool]:
     live = (
         select(func.count())
         .select_from(_others)
@@ -163,31 +225,32 @@ def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: U
             _others.question_id == Question.id, or_(_others.expires_at.is_(None), _others.expires_at > now)
         )
     )
-    lapsed = (
-        select(Lease.id)
-        .join(Question, Question.id == Lease.question_id)
-        .where(
-            Question.campaign_id == campaign.id,
-            Lease.user_id == by.id,
-            Lease.expires_at <= now,
-            or_(
-                and_(Question.purpose == Purpose.GOLD, ~Question.is_set_aside),
-                and_(Question.is_waiting, Question.slots > live.correlate(Question).scalar_subquery()),
-            ),
-            ~exists().where(
-                Answer.question_id == Question.id, Answer.user_id == by.id, Answer.superseded_at.is_(None)
-            ),
-        )
-        .order_by(Lease.turn, Lease.id)
-        .limit(room)
-        .with_for_update(of=Lease, skip_locked=True)
+    return and_(Question.is_waiting, Question.slots > live.correlate(Question).scalar_subquery())
+
+
+def _lost(
+    session: Session,
+    known: Sequence[Row[int, int, int, int | None]],
+    back: set[int],
+    *,
+    by: User,
+    now: datetime,
+) -> set[int]:
+    """Of leases of known pictures those beside which the question is lost: neither answered by this person,
+    nor theirs now, nor among those that come `back`."""
+    beside = {row.beside_id for row in known if row.beside_id is not None} - back
+    is_held = exists().where(
+        _others.question_id == Question.id, _others.user_id == by.id, _others.expires_at > now
     )
-    ids = list(session.scalars(lapsed))
-    if ids:
+    kept = select(Question.id).where(Question.id.in_(beside), or_(_answered_by(by, Question.id), is_held))
+    gone = beside - set(session.scalars(kept)) if beside else set()
+    return {row.id for row in known if row.beside_id in gone}
+
+
+def _change(session: Session, leases: Collection[int], **values: object) -> None:
+    if leases:
         session.execute(
-            update(Lease)
-            .where(Lease.id.in_(ids), Lease.expires_at <= now)
-            .values(expires_at=now + HELD_AGAIN),
+            update(Lease).where(Lease.id.in_(leases)).values(values),
             execution_options={"synchronize_session": False},
         )
 
@@ -199,7 +262,30 @@ def renew_leases(session: Session, campaign: LockedCampaign, *, by: User, now: d
 
 def release_leases(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> None:
     """Give back what this person holds. An answer that comes late still counts while nobody took the slot."""
+    if campaign.has_gold:
+        _bind_known(session, campaign, by=by, now=now)
     _set_expiry(session, campaign, now, by=by, now=now)
+
+
+def _bind_known(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> None:
+    """Let each known picture share the fate of the question that is given back nearest to it.
+
+    The one that it came with may have been answered, and then has no fate any more.
+    """
+    held = session.execute(
+        select(Lease.id, Lease.question_id, Question.purpose)
+        .join(Question, Question.id == Lease.question_id)
+        .where(*HELD_BY_ME)
+        .order_by(Lease.turn, Lease.id),
+        mine(campaign, by, now),
+    ).all()
+    places = [place for place, row in enumerate(held) if row.purpose != Purpose.GOLD]
+    if not places:
+        return
+    for place, row in enumerate(held):
+        if row.purpose == Purpose.GOLD:
+            nearest = next((other for other in reversed(places) if other < place), places[0])
+            _change(session, [row.id], beside_id=held[nearest].question_id)
 
 
 def _set_expiry(
@@ -239,7 +325,7 @@ def standing_of(campaign: Campaign | LockedCampaign, *, mine: int, given: int, h
         has_gold: whether there are known pictures.
     """
     asked = 1 - campaign.gold_share if has_gold else 1.0  # share of the answers that are to no known picture
-    nobody_twice = round(campaign.question_count / asked) - mine
+    nobody_twice = campaign.question_count - mine  # known pictures come in the place of drawn questions
     return Standing(mine, max(0, min(round(answers_to_come(campaign) / asked) - given, nobody_twice)))
 
 
@@ -248,7 +334,12 @@ def answers_to_come(campaign: Campaign | LockedCampaign) -> int:
     if not campaign.confirm_yes:
         return campaign.question_count * campaign.overlap
     law = mixture(1 / campaign.num_classes, least=campaign.overlap)
-    return round(campaign.question_count * law.answers)
+    by_belief = campaign.believed_count if campaign.confirming.of_yes else 0
+    answers = (campaign.question_count - by_belief) * law.answers
+    if by_belief:
+        expected = campaign.believed_yes / by_belief
+        answers += by_belief * mixture_by_belief(expected, least=campaign.overlap).answers
+    return round(answers)
 
 
 def leased_of(
@@ -257,20 +348,28 @@ def leased_of(
     """What somebody holds, and how far it is; who holds nothing is told whether there may be more later."""
     if held:
         return Leased(held, counted._replace(waiting=max(counted.waiting, len(held))))
-    return Leased(held, counted._replace(waiting=_later(session, campaign, by)))
+    return Leased(held, _for_later(session, campaign, counted, by=by))
 
 
 def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
     """The same for who does not answer now: once first questions have run out, what is left for them."""
     counted = _counted(session, campaign, by=by)
-    if session.scalar(_HAS_FIRSTS, {"campaign": campaign.id}):
+    if session.scalar(_HAS_FIRSTS, {"campaign": campaign.id, "me": by.id}):
         return counted
-    return counted._replace(waiting=_later(session, campaign, by))
+    return _for_later(session, campaign, counted, by=by)
 
 
-def _later(session: Session, campaign: Campaign | LockedCampaign, by: User) -> int:
-    """About how many questions wait that this person has not answered."""
-    return about(session.scalar(_FOR_ME_LATER, {"campaign": campaign.id, "me": by.id}) or 0)
+def has_more(session: Session, campaign: Campaign, user_id: UUID) -> bool:
+    """Whether anything waits that this person has not answered, whoever holds it now."""
+    return bool(session.scalar(_HAS_MORE, {"campaign": campaign.id, "me": user_id}))
+
+
+def _for_later(
+    session: Session, campaign: Campaign | LockedCampaign, counted: Standing, *, by: User
+) -> Standing:
+    """No more than was told while there were questions to hold, and 0 only where none waits for them."""
+    waits = session.scalar(_FOR_ME_LATER, {"campaign": campaign.id, "me": by.id}) or 0
+    return counted._replace(waiting=max(1, min(counted.waiting, about(waits))) if waits else 0)
 
 
 def about(count: int) -> int:

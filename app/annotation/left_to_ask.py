@@ -1,15 +1,28 @@
-"""Who is left to ask: people at work in a campaign who have not answered a question."""
+"""Who is left to ask: people at work in a campaign who have not answered a question.
+
+Nor is whoever met its picture as a known one (`queue.NOT_MET_AS_KNOWN`).
+"""
 
 from collections.abc import Collection
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, false, func, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    exists,
+    false,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from app.accounts.models import Role, User
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT
-from app.annotation.models import ALL_ANSWERS, Answer, Participant, Tally
+from app.annotation.models import ALL_ANSWERS, Answer, Lease, Participant, Question, Tally
 from app.campaigns.admission import admitted
 from app.campaigns.models import Campaign, CampaignState
 
@@ -39,14 +52,75 @@ def people_at_work(session: Session, campaign_id: UUID) -> set[UUID]:
 
 
 def is_asked_of_all(question_id: InstrumentedAttribute[int], people: Collection[UUID]) -> ColumnElement[bool]:
-    """Whether all these people have answered a question, if only that they cannot tell."""
-    if len(people) > MAX_SLOTS + UNSURE_LIMIT:  # so many never answer one
-        return false()
+    """Whether all these people have answered a question, if only that they cannot tell, or met its picture as
+    a known one."""
     said = aliased(Answer)  # the statement around it may be about answers as well
     answered = select(func.count(said.id)).where(
         said.question_id == question_id, said.superseded_at.is_(None), said.user_id.in_(people)
     )
-    return answered.scalar_subquery() >= len(people)
+    # So many never answer one.
+    is_answered = (
+        false() if len(people) > MAX_SLOTS + UNSURE_LIMIT else answered.scalar_subquery() >= len(people)
+    )
+    return or_(is_answered, and_(_is_known(question_id), _spent(question_id, people) >= len(people)))
+
+
+def _is_known(question_id: InstrumentedAttribute[int]) -> ColumnElement[bool]:
+    _, of_picture = _known_pictures(question_id)
+    return exists().where(*of_picture)
+
+
+def _known_pictures(
+    question_id: InstrumentedAttribute[int],
+) -> tuple[type[Question], tuple[ColumnElement[bool], ...]]:
+    """Known ones of a question's picture, and what says so."""
+    known, asked = aliased(Question), aliased(Question)
+    return known, (
+        asked.id == question_id,
+        known.campaign_id == asked.campaign_id,
+        known.example_id == asked.example_id,
+        known.purpose == literal_column("'gold'"),
+    )
+
+
+def _spent(question_id: InstrumentedAttribute[int], people: Collection[UUID]) -> ColumnElement[int]:
+    person, said, met = aliased(User), aliased(Answer), aliased(Lease)
+    known, of_picture = _known_pictures(question_id)
+    answered = exists().where(
+        said.question_id == question_id, said.superseded_at.is_(None), said.user_id == person.id
+    )
+    has_met = exists().where(*of_picture, met.question_id == known.id, met.user_id == person.id)
+    outer = person, question_id.class_
+    query = select(func.count(person.id)).where(
+        person.id.in_(people), or_(answered.correlate(*outer), has_met.correlate(*outer))
+    )
+    return query.scalar_subquery()
+
+
+def left_over(session: Session, campaign: Campaign) -> int:
+    """How many questions wait that nobody at work may be asked, as people met their picture as a known one.
+
+    Somebody who comes may still be asked them.
+    """
+    people = people_at_work(session, campaign.id)
+    if not people:
+        return 0
+    known = (
+        select(Question.example_id)
+        .join(Lease, Lease.question_id == Question.id)
+        .where(
+            Question.campaign_id == campaign.id,
+            Question.purpose == literal_column("'gold'"),
+            Lease.user_id.in_(people),
+        )
+    )
+    query = select(func.count(Question.id)).where(
+        Question.campaign_id == campaign.id,
+        Question.is_waiting,
+        Question.example_id.in_(known),
+        is_asked_of_all(Question.id, people),
+    )
+    return session.scalar(query) or 0
 
 
 def nobody_is_left(

@@ -7,13 +7,17 @@ from uuid import UUID
 
 from sqlalchemy import BigInteger, BindParameter, Boolean, Uuid, bindparam, exists, func, select
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import flag_modified
 
 from app.accounts.models import User
 from app.annotation import rules
-from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally
+from app.annotation.errors import CampaignNotOpen
+from app.annotation.mixing import chance_of_confirming
+from app.annotation.models import Answer, Lease, Participant, Purpose, Question, Tally, UsedTime
 from app.campaigns.admission import admitted
+from app.campaigns.confirming import Confirming
 from app.campaigns.errors import CampaignNotFound
-from app.campaigns.models import Campaign, CampaignClass, CampaignState
+from app.campaigns.models import Campaign, CampaignClass, CampaignState, Modes
 from app.campaigns.service import state_lock_key, visible_campaign
 
 
@@ -33,12 +37,31 @@ class LockedCampaign:
     least_card_ms: int
     least_page_ms: int
     least_picture_ms: int
-    last_at: datetime | None  # the person's last answer
+    looked_until: datetime | None  # the person, by their answers so far; see `haste`
+    used: str | None  # their time, in all campaigns; see `used_time`
     is_paused: bool  # the person, before what this request does
     has_gold: bool
     overlap: int
     num_classes: int
     is_admitted: bool  # the person, as far as being a member goes
+    rounds: int
+    believed_count: int
+    believed_yes: float
+    modes: Modes
+
+    @property
+    def confirming(self) -> Confirming:
+        """What a second person is asked."""
+        return Confirming(self.confirm_yes, self.overlap, self.num_classes)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more may be asked of the person, as of before what this request does."""
+        return self.state is CampaignState.OPEN and not self.is_paused
+
+    def lead(self, question_id: int) -> int:
+        """As `Confirming.lead`, of a question; nobody is told."""
+        return self.confirming.lead(chance_of_confirming(self.seed, question_id))
 
 
 _CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
@@ -59,10 +82,11 @@ _FIND = select(
     Campaign.least_card_ms,
     Campaign.least_page_ms,
     Campaign.least_picture_ms,
-    select(func.max(Tally.last_at))
+    select(func.max(Tally.looked_until))
     .where(Tally.campaign_id == _CAMPAIGN, Tally.user_id == _ME)
     .scalar_subquery()
-    .label("last_at"),
+    .label("looked_until"),
+    select(UsedTime.spans).where(UsedTime.user_id == _ME).scalar_subquery().label("used"),
     exists()
     .where(
         Participant.campaign_id == _CAMPAIGN,
@@ -77,6 +101,10 @@ _FIND = select(
     .scalar_subquery()
     .label("num_classes"),
     admitted(_ME, bindparam("outside", type_=Boolean())).label("is_admitted"),
+    Campaign.rounds,
+    Campaign.believed_count,
+    Campaign.believed_yes,
+    Campaign.modes,
 ).where(Campaign.id == _CAMPAIGN)
 _IDS: BindParameter[int] = bindparam("ids", expanding=True)
 # In the order of their ids, so that two requests cannot wait for each other.
@@ -87,16 +115,16 @@ _LOCK_QUESTIONS = (
     .with_for_update(key_share=True)
     .execution_options(populate_existing=True)
 )
-_SLOTS = select(Lease.question_id, Lease.id, Lease.slot, Lease.user_id, Lease.expires_at).where(
-    Lease.question_id.in_(_IDS)
-)
+_SLOTS = select(
+    Lease.question_id, Lease.id, Lease.slot, Lease.user_id, Lease.expires_at, Lease.held_since
+).where(Lease.question_id.in_(_IDS))
 _ANSWERS = select(Answer.question_id, Answer.user_id, Answer.value, Answer.is_hasty).where(
     Answer.question_id.in_(_IDS), Answer.superseded_at.is_(None)
 )
 
 
 def lock_campaign(session: Session, campaign_id: UUID, *, by: User) -> LockedCampaign:
-    """Let one request of this person in this campaign run at a time: two tabs get the same questions.
+    """Let one request of this person run at a time: two tabs get the same questions, and time is used once.
 
     Gives the campaign as it is then. Closing it waits, and so no answer lands after it.
 
@@ -125,8 +153,8 @@ def require_admitted(session: Session, campaign: LockedCampaign, user: User) -> 
 
 
 def lock_keys(campaign_id: UUID, by: User) -> tuple[int, int]:
-    """Of PostgreSQL's advisory locks: the person's place in the campaign, and the campaign's state."""
-    return (by.id.int ^ campaign_id.int) % 2**63, state_lock_key(campaign_id)
+    """Of PostgreSQL's advisory locks: the person, and the campaign's state."""
+    return by.id.int % 2**63, state_lock_key(campaign_id)
 
 
 def lock_questions(
@@ -148,8 +176,11 @@ def _state(question: Question) -> rules.QuestionState:
     return rules.QuestionState(*(getattr(question, name) for name in rules.QuestionState._fields))
 
 
-def apply_effect(question: Question, effect: rules.Effect, campaign: LockedCampaign) -> None:
-    """Let a question stand as the rules say."""
+def apply_effect(question: Question, effect: rules.Effect | None, campaign: LockedCampaign) -> None:
+    """Let a question stand as the rules say. A known picture stands as before, and takes as long to write."""
+    flag_modified(question, "is_waiting")  # so that it is
+    if effect is None:
+        return
     question.slots, question.is_waiting = effect.slots, effect.is_waiting
     question.rank += effect.moved(campaign.rank_step)
 
@@ -164,6 +195,12 @@ def campaign_to_answer(session: Session, campaign_id: UUID, *, by: User) -> Camp
     campaign = visible_campaign(session, campaign_id, by=by)
     _require_may_know(session, campaign.id, campaign.state, by)
     return campaign
+
+
+def require_asking(campaign: Campaign | LockedCampaign) -> None:
+    """Raises CampaignNotOpen where nothing more can be asked: in a draft, and once it is closed."""
+    if campaign.state not in (CampaignState.OPEN, CampaignState.PAUSED):
+        raise CampaignNotOpen(state=campaign.state, asking=True)
 
 
 def _require_may_know(session: Session, campaign_id: UUID, state: CampaignState, user: User) -> None:

@@ -5,24 +5,24 @@ such questions would teach people to say yes. So each first question decides by 
 returns stands behind it, about the same class and in the same block: nothing tells the two apart. Where first
 questions have run out, *settled* ones, to which people said no, are asked again between those that return.
 
-With a chance p of yes for a first question, 1 / K, the share of yes is to stay below p + 1/4; with two
-classes, where half of the first answers are yes, below 0.6. Between two classes a no says which class it is
-as well as a yes does, so a second answer confirms either, and some noes are confirmed among the yeses. Aimed
-at is a little less: a confirmation is taken for a certain yes. Where the settled ones that may be asked again
-do not suffice for all that returns, all of it gets as large a share of them: none comes bare. Each chance
-follows from the campaign's secret seed and what it is about.
+With a chance p of yes for a first question, 1 / K, the share of yes is to stay below p + 1/4. Aimed at is a
+little less: a confirmation is taken for a certain yes. Where the settled ones that may be asked again do not
+suffice for all that returns, all of it gets as large a share of them: none comes bare. Between two classes
+what returns was chosen by chance and is a yes as often as any question, so that no settled one
+has to hide it. Each chance follows from the campaign's secret seed and what it is about.
 """
 
 from dataclasses import dataclass
 from hashlib import blake2b
 
 ABOVE = 0.24  # by this much may the share of yes lie above that among first questions
-OF_TWO = 0.585  # the share of yes with two classes
 RETURNING = 3.5  # times as often as they arise may questions return, because people are not equally fast
-RETURNING_OF_TWO = 1.2
+MOST_RETURNING = (
+    0.6  # per first question: were it nearly one, every second question would be one that returns
+)
 SETTLED_YES = 0.05  # share of yes among the answers to settled questions
-NOES_OF_TWO = 0.21  # of two classes: noes that are confirmed, per question
 EXTRA = 0.05  # answers beyond the first ones and their confirmations, per question
+_CONFIRMING = 3  # a chance's number; `returning` has the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,7 @@ class Mixture:
 
     probability: float  # of a yes to a first question
     returning: float  # per first question, at most
-    settled: float  # per returning one among first questions
-    settled_later: float  # per returning one without them
+    settled_later: float  # settled ones per returning one where first ones have run out
     answers: float  # per question, the confirmations of first answers included, at most
 
     def settled_among_the_rest(self, allowed: int, coming: int) -> float:
@@ -52,17 +51,18 @@ def mixture(probability: float, *, least: int = 1) -> Mixture:
         probability: 1 / K; as probable is a yes.
         least: yes and no answers that each question needs at least.
     """
-    is_of_two = probability >= 1 / 2
-    share = OF_TWO if is_of_two else probability + ABOVE
-    settled_later = (1 - share) / (share - SETTLED_YES)
-    if is_of_two:
-        # Two thirds of the answers would be yes: a first question brings half a yes and half a confirmation.
-        returning = RETURNING_OF_TWO * probability
-        settled = ((probability + returning) / share - 1) / returning - 1
-        answers = least + probability + NOES_OF_TWO + EXTRA
-        return Mixture(probability, returning, settled, settled_later, answers)
+    if probability >= 1 / 2:
+        confirmed = probability if least == 1 else 0.0
+        return Mixture(probability, MOST_RETURNING, 0.0, least + confirmed + EXTRA)
+    share = probability + ABOVE
     returning = min(RETURNING * probability, ABOVE / (1 - share))
-    return Mixture(probability, returning, 0.0, settled_later, least + probability + EXTRA)
+    settled_later = (1 - share) / (share - SETTLED_YES)
+    return Mixture(probability, returning, settled_later, least + probability + EXTRA)
+
+
+def chance_of_confirming(seed: str, question_id: int) -> float:
+    """What `Confirming.lead` of a question between two classes follows from, whatever is said."""
+    return chance(seed, question_id, _CONFIRMING)
 
 
 def chance(seed: str, *about: int) -> float:

@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     ForeignKey,
     Index,
+    Text,
     UniqueConstraint,
     false,
     literal_column,
@@ -153,9 +154,13 @@ class Lease(Base):
     slot: Mapped[int]
     user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"))
     expires_at: Mapped[datetime | None]  # None: answered, held for good
+    # Since when its holder has known the question; renewals leave it. None: held since before it was written.
+    held_since: Mapped[datetime | None]
     # Order among what its holder holds of the campaign. Written whenever the slot changes hands, not by
     # renewals; the id would not do, because a taken-over slot keeps its row.
     turn: Mapped[int] = mapped_column(default=0)
+    # Of a known picture: the question beside it. If somebody else gets that, this one is lost, too.
+    beside_id: Mapped[int | None] = mapped_column(BigId)
 
 
 class Answer(Base):
@@ -216,11 +221,15 @@ class Naming(Base):
     """
 
     __tablename__ = "naming"
+    __table_args__ = (CheckConstraint("named_ms IS NULL OR named_ms >= 0", name="named_not_negative"),)
 
     answer_id: Mapped[int] = mapped_column(
         BigId, ForeignKey("answer.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     )
     class_: Mapped[int | None]  # None: none of the campaign's classes, or they could not tell
+    named_ms: Mapped[
+        int | None
+    ]  # from their no to the name, measured by the client; beside the answer's time
 
 
 class PausedFor(enum.StrEnum):
@@ -264,6 +273,18 @@ class Practice(Base):
     user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), primary_key=True)
 
 
+class UsedTime(Base):
+    """The time of the last day that one person's looks have used up, over all campaigns.
+
+    Only its own person's requests write a row, one at a time.
+    """
+
+    __tablename__ = "used_time"
+
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), primary_key=True)
+    spans: Mapped[str] = mapped_column(Text)  # as `used_time` writes them
+
+
 class Tally(Base):
     """What one person's live answers about one class add up to, kept with each answer: pages need not count.
 
@@ -282,10 +303,16 @@ class Tally(Base):
     unusable: Mapped[int] = mapped_column(default=0, server_default="0")
     first_yes: Mapped[int] = mapped_column(default=0)  # to questions that nobody had said yes or no to
     first_no: Mapped[int] = mapped_column(default=0)
+    # Second answers to a first yes, net: whoever takes the first one back counts in their own row.
+    confirmed: Mapped[int] = mapped_column(default=0, server_default="0")
+    denied: Mapped[int] = mapped_column(default=0, server_default="0")
     finished: Mapped[int] = mapped_column(default=0)  # questions that stopped waiting by these answers, net
     timed: Mapped[int] = mapped_column(default=0)  # answers whose time is known
     active_ms: Mapped[int] = mapped_column(BigId, default=0)  # their times added up
     last_at: Mapped[datetime]
+    # The latest of a person's classes says until when their answers used up the time in which they can have
+    # looked (`haste`). Known pictures, which enter no sum here, use it up as well.
+    looked_until: Mapped[datetime | None]
 
 
 _sums = Tally.__table__.c

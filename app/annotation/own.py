@@ -2,24 +2,26 @@
 
 Known pictures are among them and look like all others. Counts of what one said may move at once. How far
 others agree is told per hundred questions, and follows from what stood when the last of these was answered
-first: no undo, no change and nobody's later answer moves it. Known pictures do not enter it.
+first: no undo, no change and nobody's later answer moves it. Known pictures do not enter it. The pace is told
+per hundred questions, too, in tenths of a second: the time that is believed of a single answer is nobody's
+business but the server's.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, exists, func, literal, or_, select, true
 from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
 from app.annotation.models import OF_CLASS, Answer, AnswerValue, Purpose, Question
-from app.campaigns.admission import image_visible_to, visible_to
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Example
 
 LAST = 200  # answers that one can look at and change
-STEP = 100  # questions per figure of agreement
+STEP = 100  # questions per figure of agreement, and of pace
+PACE_MS = 100  # as exactly as the pace is told
 LEAST_PAIRS = 10  # answers of others; fewer say nothing, and too much of single ones
 
 
@@ -28,7 +30,7 @@ class OwnFigures:
     """One person's answers in a campaign, as they may know them."""
 
     counts: dict[AnswerValue, int]
-    mean_ms: float | None  # of answers whose time is known
+    mean_ms: float | None  # of the first answers to the first questions, a multiple of STEP
     agreement: float | None  # share of others' answers to the same questions that say the same; None: too few
     agreement_over: int  # first questions that it is of: a multiple of STEP
 
@@ -54,27 +56,46 @@ class OwnAnswer:
 def own_figures(session: Session, campaign: Campaign, *, by: User) -> OwnFigures:
     """Counts and pace of this person's answers that stand, and agreement per hundred questions."""
     rows = session.execute(
-        select(Answer.value, func.count(), func.count(Answer.response_ms), func.sum(Answer.response_ms))
+        select(Answer.value, func.count())
         .join(Question, Question.id == Answer.question_id)
         .where(Question.campaign_id == campaign.id, Answer.user_id == by.id, Answer.superseded_at.is_(None))
         .group_by(Answer.value)
     ).all()
     counts = dict.fromkeys(AnswerValue, 0) | {row[0]: row[1] for row in rows}
-    timed, active_ms = sum(row[2] for row in rows), sum(int(row[3] or 0) for row in rows)
     agreement, over = _agreement(session, campaign.id, by)
-    return OwnFigures(counts, active_ms / timed if timed else None, agreement, over)
+    return OwnFigures(counts, _pace(session, campaign.id, by), agreement, over)
 
 
-def _agreement(session: Session, campaign_id: UUID, by: User) -> tuple[float | None, int]:
-    # By when each question was answered first: taking back and changing answers makes no step.
+def _first_answers(campaign_id: UUID, by: User) -> Select[int, datetime]:
+    """When each question was answered first: taking back and changing answers makes no step."""
     first_id = func.min(Answer.id).label("first_id")
-    mine = (
+    return (
         select(first_id, func.min(Answer.created_at).label("at"))
         .join(Question, Question.id == Answer.question_id)
         .where(Question.campaign_id == campaign_id, Answer.user_id == by.id)
         .group_by(Answer.question_id)
         .order_by(first_id)
     )
+
+
+def _pace(session: Session, campaign_id: UUID, by: User) -> float | None:
+    firsts = _first_answers(campaign_id, by).subquery()
+    timed = (
+        select(Answer.response_ms)
+        .join(firsts, firsts.c.first_id == Answer.id)
+        .where(Answer.response_ms.is_not(None))
+        .order_by(Answer.id)
+    )
+    over = (session.scalar(select(func.count()).select_from(timed.subquery())) or 0) // STEP * STEP
+    if not over:
+        return None
+    first = timed.limit(over).subquery()
+    total = session.scalar(select(func.sum(first.c.response_ms))) or 0
+    return float(round(int(total) / over / PACE_MS) * PACE_MS)
+
+
+def _agreement(session: Session, campaign_id: UUID, by: User) -> tuple[float | None, int]:
+    mine = _first_answers(campaign_id, by)
     given = session.scalar(select(func.count()).select_from(mine.subquery())) or 0
     over = given // STEP * STEP
     if not over:
@@ -106,25 +127,26 @@ def _agreement(session: Session, campaign_id: UUID, by: User) -> tuple[float | N
     return (same / pairs if pairs >= LEAST_PAIRS else None), over
 
 
-def image_shown_to(user: User) -> ColumnElement[bool]:
-    """Whether a person may see the image of rows of `example` and `dataset`.
+def picture_shown_to(user: User, campaign: Campaign) -> ColumnElement[bool]:
+    """Whether somebody who may know of the campaign may see the picture of rows of `example` in it.
 
-    Whom `image_visible_to` refuses still sees what stands beside their own answers, as long as they are
-    members.
+    All see all while it is open. Afterwards they still see what stands beside their own answers.
     """
-    answered = (
+    if campaign.state is CampaignState.OPEN or user.is_admin:
+        return true()
+    if user.may_review:
+        return literal(campaign.state is not CampaignState.DRAFT)
+    return (
         exists()
         .where(
+            Question.campaign_id == campaign.id,
             Question.example_id == Example.id,
             Answer.question_id == Question.id,
             Answer.user_id == user.id,
             Answer.superseded_at.is_(None),
-            Campaign.id == Question.campaign_id,
-            visible_to(user),
         )
         .correlate(Example)
     )
-    return or_(image_visible_to(user), answered)
 
 
 def last_answers(session: Session, campaign: Campaign, *, by: User) -> list[OwnAnswer]:

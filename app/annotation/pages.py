@@ -14,6 +14,7 @@ from app.accounts.models import User
 from app.annotation import service
 from app.annotation.deps import ScreenDep
 from app.annotation.models import AnswerValue
+from app.annotation.pictures import picture_addresses
 from app.annotation.public_ids import public_ids_of
 from app.annotation.schemas import ChangeInput
 from app.annotation.texts import answer_words, screen_texts, yes_key
@@ -24,7 +25,6 @@ from app.campaigns.models import Campaign, CampaignState, Modes
 from app.clock import utc_now
 from app.datasets import naming
 from app.datasets import service as datasets
-from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, FormDep, SessionDep
 from app.errors import Uses
 from app.pages import read_form, render, see_other
@@ -46,7 +46,6 @@ class OfferedCampaign:
     instructions: str
     state: str
     class_count: int
-    question_count: int
     answered_by_me: int
     waiting: int
 
@@ -108,7 +107,6 @@ def list_annotation(request: Request, user: CurrentUser, session: SessionDep) ->
                 instructions=campaign.instructions,
                 state=campaign.state,
                 class_count=campaign.num_classes,
-                question_count=campaign.question_count,
                 answered_by_me=standing.answered_by_me,
                 waiting=standing.waiting,
             )
@@ -126,7 +124,8 @@ def annotate(
     mode: Literal["card", "grid", ""] = "",
 ) -> Response:
     """The screen; the questions come through the API. `mode` counts where the campaign leaves the choice."""
-    address_of = image_addresses(request, campaign.dataset_id)
+    ids = public_ids_of(session, campaign.id)
+    address_of = picture_addresses(request, campaign, ids, user)
     classes = [
         ShownClass(
             position=item.position,
@@ -195,7 +194,8 @@ def change_answer_from_page(
 def _own_answers(
     request: Request, campaign: Campaign, user: User, session: Session, *, refused: str = ""
 ) -> Response:
-    ids, address_of = public_ids_of(session, campaign.id), image_addresses(request, campaign.dataset_id)
+    ids = public_ids_of(session, campaign.id)
+    address_of = picture_addresses(request, campaign, ids, user)
     return render(
         request,
         "annotation/answers.html",
@@ -233,12 +233,16 @@ def list_campaigns(
     """Campaigns, newest first: those that are archived, or the others."""
     found = campaigns.list_campaigns(session, by=user, archived=archived, after=after, limit=CAMPAIGNS + 1)
     shown = found[:CAMPAIGNS]
+    ids = [campaign.id for campaign in shown]
+    beside = service.questions_beside_classes(session, ids)
+    finished = service.finished_questions(session, ids)
     return render(
         request,
         "campaigns/index.html",
         campaigns=shown,
         archived=archived,
-        finished=service.finished_questions(session, [campaign.id for campaign in shown]),
+        asked={item.id: item.question_count - beside.get(item.id, 0) for item in shown},
+        finished={id_: finished.get(id_, 0) - beside.get(id_, 0) for id_ in ids},
         next_after=shown[-1].id if len(found) > CAMPAIGNS else None,
         is_first=after is None,
     )
@@ -251,6 +255,7 @@ def show_campaign(request: Request, campaign: CampaignDep, session: SessionDep) 
     whole = request.headers.get("hx-target") == "main"  # it has just opened: buttons and all are new
     drawn = drawings.drawings_of(session, campaign)
     dataset = datasets.any_dataset(session, campaign.dataset_id)
+    further = drawings.further_images(session, campaign)
     return render(
         request,
         "campaigns/show.html",
@@ -260,7 +265,8 @@ def show_campaign(request: Request, campaign: CampaignDep, session: SessionDep) 
         dataset=dataset,
         drawings=drawn,
         pending=drawings.pending_drawing(session, campaign),
-        further_images=drawings.further_images(session, campaign),
+        further_images=further,
+        further_strangers=drawings.further_strangers(session, campaign) if further else "",
         uses=uses_of(campaign) if campaign.state is CampaignState.CLOSED else Uses(),
         names_for_numbers=naming.has_numbered_classes(dataset) and not are_numbers(campaign.class_names),
         progress=service.progress(session, campaign, now=utc_now()),

@@ -60,10 +60,13 @@ def require_not_paused(session: Session, campaign: LockedCampaign, user: User) -
 def note_gold(
     session: Session, campaign: LockedCampaign, stored: Sequence[Stored], *, by: User, now: datetime
 ) -> None:
-    """Note how this person does on known pictures. Nothing of it is told: gold looks like any question."""
-    gold = [item for item in stored if item.question.is_gold]
-    if not gold:
+    """Note how this person does on known pictures. Nothing of it is told: gold looks like any question.
+
+    Where there are any, answers without them are noted as well, so that they take as long.
+    """
+    if not stored or not campaign.has_gold:
         return
+    gold = [item for item in stored if item.question.is_gold]
     right = wrong = 0
     for answer, question, *_ in gold:
         if answer.value.is_of_class:
@@ -84,13 +87,11 @@ def count_gold(
     now: datetime,
 ) -> None:
     """Add to what this person answered of gold; whoever is surely too often wrong is paused."""
-    _add(session, campaign.id, by.id, answers=answers, right=right, wrong=wrong)
-    if wrong <= 0:
+    right_now, wrong_now = _add(session, campaign.id, by.id, answers=answers, right=right, wrong=wrong)
+    if wrong <= 0 or not is_too_often_wrong(right_now, wrong_now, bound=campaign.gold_bound):
         return
     row = session.get_one(Participant, (campaign.id, by.id), populate_existing=True)
-    if row.paused_at is None and is_too_often_wrong(
-        row.gold_right, row.gold_wrong, bound=campaign.gold_bound
-    ):
+    if row.paused_at is None:
         row.paused_at, row.paused_by_id, row.paused_for = now, None, PausedFor.KNOWN_PICTURES
         row.asked_again = None
         session.flush()
@@ -222,7 +223,8 @@ def _add(
     answers: int = 0,
     right: int = 0,
     wrong: int = 0,
-) -> None:
+) -> tuple[int, int]:
+    """Gives how many are right and wrong then."""
     insert = postgresql_insert if session.get_bind().dialect.name == "postgresql" else sqlite_insert
     row = insert(Participant).values(
         campaign_id=campaign_id,
@@ -236,4 +238,6 @@ def _add(
         column.name: column + row.excluded[column.name]
         for column in (Participant.gold_answers, Participant.gold_right, Participant.gold_wrong)
     }
-    session.execute(row.on_conflict_do_update(index_elements=("campaign_id", "user_id"), set_=counts))
+    added = row.on_conflict_do_update(index_elements=("campaign_id", "user_id"), set_=counts)
+    sums = session.execute(added.returning(Participant.gold_right, Participant.gold_wrong)).one()
+    return sums.gold_right, sums.gold_wrong

@@ -1,7 +1,8 @@
 """Practice cards: a few pictures with feedback for who enters a campaign, counted nowhere.
 
-They are pictures that the admin set beside the classes, which everybody sees anyway. Drawn questions and
-known pictures are never among them unless an admin set those beside a class: feedback would tell a known one.
+They are pictures that the admin set beside the classes, which everybody sees anyway. Nobody is asked about
+these, and none of them is a known picture (`beside_classes`): feedback would tell. In a campaign that was
+open before that was so, those are asked about on that somebody had answered.
 """
 
 from collections import Counter

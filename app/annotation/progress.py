@@ -9,8 +9,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation.beside_classes import beside_classes
+from app.annotation.left_to_ask import left_over
 from app.annotation.models import Answer, Question, Tally
+from app.annotation.naming import naming_ms
 from app.annotation.setting_aside import pictures_set_aside
+from app.campaigns.by_belief import by_belief_numbers
 from app.campaigns.models import Campaign, CampaignState, PricePer
 
 PACE_ANSWERS = 500  # latest answers that the pace is taken from
@@ -28,6 +32,8 @@ class Counts:
     first_yes: int = 0
     first_no: int = 0
     unusable: int = 0
+    confirmed: int = 0  # second answers to a first yes that are yes, too
+    denied: int = 0  # and that are no
 
     @property
     def total(self) -> int:
@@ -42,9 +48,9 @@ class Counts:
 
     @property
     def agreement(self) -> float | None:
-        """Share of yes among the answers after a question's first."""
-        later_yes, later_no = self.yes - self.first_yes, self.no - self.first_no
-        return later_yes / (later_yes + later_no) if later_yes + later_no else None
+        """Share of yes among the second answers to a first yes."""
+        seconds = self.confirmed + self.denied
+        return self.confirmed / seconds if seconds else None
 
     @property
     def unsure_rate(self) -> float | None:
@@ -75,7 +81,7 @@ class AnnotatorProgress:
     name: str
     is_simulated: bool
     counts: Counts
-    active_ms: int  # of the answers whose time is known
+    active_ms: int  # of the answers whose time is known, and of naming what a picture shows after them
     mean_ms: float | None  # per such answer
     last_at: datetime
 
@@ -85,7 +91,8 @@ class Cost:
     """In the currency of the campaign's price."""
 
     so_far: float
-    to_go: float | None  # expected; None while nobody's time is known and hours are paid
+    # Expected; None while nobody's time is known and hours are paid, or nobody knows how many yes come.
+    to_go: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +104,29 @@ class Progress:
     set_aside: int  # pictures that give no label, because people said that they cannot be used
     counts: Counts
     simulated_answers: int
-    expected_yes_rate: float | None  # None of an evaluation: it is what people are asked for
+    # None of an evaluation: it is what people are asked for. None, too, where a round followed a model's
+    # belief: how often that is right is not known before.
+    expected_yes_rate: float | None
     classes: tuple[ClassProgress, ...]
     annotators: tuple[AnnotatorProgress, ...]  # most answers first
     answers_per_minute: float | None  # now; None while nobody answers
     seconds_left: float | None
-    agreement: float | None  # how often a yes is confirmed; None where that was not asked alone
+    agreement: float | None  # how often a yes is confirmed; None where not that alone is asked
     cost: Cost | None  # None without a price
+    is_closed: bool = False
+    beside_classes: int = 0  # further questions that nobody is asked: their pictures stand beside a class
+    to_go: float | None = 0.0  # expected answers until nothing waits; None where nobody can know
+    # Questions that wait, but nobody at work may be asked them: all have met the picture as a known one.
+    left_over: int = 0
 
     @property
     def waiting(self) -> int:
-        """Questions still to be answered."""
+        """Questions still to be answered: none once it is closed, whatever was left."""
+        return 0 if self.is_closed else self.questions - self.finished - self.left_over
+
+    @property
+    def unfinished(self) -> int:
+        """Questions without all answers that they need; once it is closed they stay so."""
         return self.questions - self.finished
 
     @property
@@ -122,7 +141,8 @@ class Progress:
 
 
 _SUMS = tuple(
-    func.sum(getattr(Tally, name)) for name in ("yes", "no", "unsure", "first_yes", "first_no", "unusable")
+    func.sum(getattr(Tally, name))
+    for name in ("yes", "no", "unsure", "first_yes", "first_no", "unusable", "confirmed", "denied")
 )
 
 
@@ -138,6 +158,9 @@ def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress
     }
     annotators = tuple(_annotators(session, campaign))
     finished = session.scalar(select(func.sum(Tally.finished)).where(Tally.campaign_id == campaign.id)) or 0
+    beside, beside_pictures = beside_classes(
+        session, campaign.id
+    )  # nobody is asked them: neither to do nor done
     counts = Counts(
         yes=sum(c.yes for c in by_class.values()),
         no=sum(c.no for c in by_class.values()),
@@ -145,15 +168,23 @@ def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress
         first_yes=sum(c.first_yes for c in by_class.values()),
         first_no=sum(c.first_no for c in by_class.values()),
         unusable=sum(c.unusable for c in by_class.values()),
+        confirmed=sum(c.confirmed for c in by_class.values()),
+        denied=sum(c.denied for c in by_class.values()),
     )
-    expected = None if campaign.is_evaluation else 1 / campaign.num_classes
+    by_belief = bool(by_belief_numbers(session, campaign.id))
+    expected = None if campaign.is_evaluation or by_belief else 1 / campaign.num_classes
     pace = _answers_per_minute(session, campaign, now=now)
-    to_go = answers_to_go(campaign, counts, finished=int(finished))
+    is_closed = campaign.state is CampaignState.CLOSED
+    over = 0 if is_closed else left_over(session, campaign)
+    to_go = answers_to_go(campaign, counts, finished=int(finished) + over, by_belief=by_belief)
     return Progress(
-        questions=campaign.question_count,
-        finished=int(finished),
-        set_aside=session.scalar(select(func.count()).select_from(pictures_set_aside(campaign.id).subquery()))
-        or 0,
+        questions=campaign.question_count - beside,
+        finished=int(finished) - beside,
+        set_aside=(
+            session.scalar(select(func.count()).select_from(pictures_set_aside(campaign.id).subquery())) or 0
+        )
+        - beside_pictures,
+        beside_classes=beside,
         counts=counts,
         simulated_answers=sum(person.counts.total for person in annotators if person.is_simulated),
         expected_yes_rate=expected,
@@ -164,12 +195,17 @@ def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress
         annotators=annotators,
         answers_per_minute=pace,
         seconds_left=60 * to_go / pace if pace and to_go else None,
-        agreement=counts.agreement if campaign.confirm_yes and campaign.overlap == 1 else None,
+        agreement=counts.agreement if campaign.confirming.of_yes and campaign.overlap == 1 else None,
         cost=cost_of(campaign, annotators, to_go=to_go),
+        is_closed=is_closed,
+        to_go=to_go,
+        left_over=over,
     )
 
 
-def cost_of(campaign: Campaign, annotators: Sequence[AnnotatorProgress], *, to_go: float) -> Cost | None:
+def cost_of(
+    campaign: Campaign, annotators: Sequence[AnnotatorProgress], *, to_go: float | None
+) -> Cost | None:
     """What the answers cost so far, and those to come: by the answer, or by the time that was measured.
 
     Simulated annotators are paid nothing; what is to go is for people.
@@ -178,22 +214,33 @@ def cost_of(campaign: Campaign, annotators: Sequence[AnnotatorProgress], *, to_g
         return None
     people = [person for person in annotators if not person.is_simulated]
     if campaign.price_per is PricePer.ANSWER:
-        return Cost(campaign.price * sum(person.counts.total for person in people), campaign.price * to_go)
+        so_far = campaign.price * sum(person.counts.total for person in people)
+        return Cost(so_far, None if to_go is None else campaign.price * to_go)
     means = [(person.mean_ms, person.counts.total) for person in people if person.mean_ms is not None]
     answers = sum(count for _, count in means)
     mean_ms = sum(mean * count for mean, count in means) / answers if answers else None
     return Cost(
         campaign.price * sum(person.active_ms for person in people) / HOUR_MS,
-        None if mean_ms is None else campaign.price * to_go * mean_ms / HOUR_MS,
+        None if mean_ms is None or to_go is None else campaign.price * to_go * mean_ms / HOUR_MS,
     )
 
 
-def answers_to_go(campaign: Campaign, counts: Counts, *, finished: int) -> float:
-    """Expected number of answers until nothing waits: one per open question, and confirmations of new yes."""
+def answers_to_go(
+    campaign: Campaign, counts: Counts, *, finished: int, by_belief: bool = False
+) -> float | None:
+    """Expected number of answers until nothing waits: one per open question, and what new ones are to bring.
+
+    These are asked of several people, or confirmed. None where each yes is and some questions are by a
+    model's belief: more are yes than one in K.
+    """
+    if campaign.state is CampaignState.CLOSED:
+        return 0.0
     waiting = campaign.question_count - finished
     # Those that were set aside, or that nobody could tell, wait no more although nobody said yes or no.
     untouched = max(0, min(waiting, campaign.question_count - counts.first_yes - counts.first_no))
-    return waiting + (untouched / campaign.num_classes if campaign.confirm_yes else 0.0)
+    if by_belief and untouched and campaign.confirming.of_yes:
+        return None
+    return waiting + untouched * (campaign.overlap - 1 + campaign.confirming.share)
 
 
 def _annotators(session: Session, campaign: Campaign) -> list[AnnotatorProgress]:
@@ -211,18 +258,20 @@ def _annotators(session: Session, campaign: Campaign) -> list[AnnotatorProgress]
         .where(Tally.campaign_id == campaign.id)
         .group_by(User.id, User.name, User.is_simulated)
     )
+    naming = naming_ms(session, campaign.id) if campaign.asks_which else {}
+    counted = [(*row[:6], Counts(*map(int, row[6:]))) for row in rows]
     people = [
         AnnotatorProgress(
             user_id=id_,
             name=name,
             is_simulated=is_simulated,
-            counts=Counts(*map(int, sums)),
-            active_ms=int(active_ms),
-            mean_ms=int(active_ms) / int(timed) if timed else None,
+            counts=counts,
+            active_ms=(active_ms := int(answering_ms) + naming.get(id_, 0)),
+            mean_ms=active_ms / int(timed) if timed else None,
             last_at=last_at,
         )
-        for id_, name, is_simulated, timed, active_ms, last_at, *sums in rows
-        if any(sums)  # an admin who had questions asked again has a row without answers
+        for id_, name, is_simulated, timed, answering_ms, last_at, counts in counted
+        if counts.total  # an admin who had questions asked again has a row without answers
     ]
     return sorted(people, key=lambda person: (-person.counts.total, person.name))
 

@@ -47,7 +47,7 @@ def add_questions(
     draws: Draws,
     *,
     example_ids: Mapping[int, int],
-    probability: float,
+    probability: float | Sequence[float],
     overlap: int,
     start: int,
     stop: int,
@@ -62,7 +62,7 @@ def add_questions(
         campaign_id: whose questions they are.
         draws: all of them.
         example_ids: id of the example at each position.
-        probability: with which each class was drawn.
+        probability: with which each class was drawn; or of each question, in the asking order.
         overlap: yes/no answers that each question needs at least.
         start: the first one's place in the asking order.
         stop: one after the last one's.
@@ -74,11 +74,14 @@ def add_questions(
     """
     purpose = Purpose.EVALUATION if evaluates else Purpose.LABELLING
     part = slice(start, stop)
+    count = len(draws.ranks[part])
+    chances = [probability] * count if isinstance(probability, float) else probability[part]
     drawn = zip(
         draws.positions[part].tolist(),
         draws.rounds[part].tolist(),
         draws.classes[part].tolist(),
         draws.ranks[part].tolist(),
+        chances,
         strict=True,
     )
     rows = [
@@ -87,7 +90,7 @@ def add_questions(
             example_ids[position],
             round_,
             class_,
-            1.0 if evaluates and round_ == EVALUATED else probability,
+            1.0 if evaluates and round_ == EVALUATED else chance,
             purpose,
             first_rank + rank,
             overlap,
@@ -95,7 +98,7 @@ def add_questions(
             drawing,
             drawing == 1,
         )
-        for position, round_, class_, rank in drawn
+        for position, round_, class_, rank, chance in drawn
     ]
     if session.get_bind().dialect.name == "postgresql":
         _copy(session, rows)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import (
     ColumnElement,
     Integer,
+    TextClause,
     Uuid,
     and_,
     bindparam,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    text,
 )
 from sqlalchemy.orm import Session
 
@@ -34,6 +36,18 @@ IS_FIRST: ColumnElement[bool] = literal_column("question.slots <= question.least
 _RETURNS: ColumnElement[bool] = literal_column("question.slots > question.least")
 
 
+# Whether :me never had the picture of a question as a known one of :campaign; the lease of such a one stays,
+# run out or answered. Who met it in both ways could tell it from others, each of which comes once a round.
+# First asked is whether there is any, once a statement: in most campaigns there is none.
+NOT_MET_AS_KNOWN = """CASE WHEN EXISTS (
+        SELECT 1 FROM question AS gold WHERE gold.campaign_id = :campaign AND gold.purpose = 'gold')
+      THEN 0 = (
+        SELECT count(*) FROM question AS known JOIN lease AS met ON met.question_id = known.id
+        WHERE known.example_id = question.example_id AND known.purpose = 'gold'
+          AND known.campaign_id = question.campaign_id AND met.user_id = :me)
+      ELSE true END"""
+
+
 # Statements are built once, because building one takes longer than running it.
 _CAMPAIGN, _ME = bindparam("campaign", type_=Uuid()), bindparam("me", type_=Uuid())
 _NOW = bindparam("now", type_=UtcDateTime())
@@ -42,6 +56,11 @@ HELD_BY_ME = (Question.campaign_id == _CAMPAIGN, Lease.user_id == _ME, Lease.exp
 _of_question = and_(
     Lease.question_id == Question.id, or_(Lease.expires_at.is_(None), Lease.expires_at > _NOW)
 )
+
+
+def not_met_as_known() -> TextClause:
+    """NOT_MET_AS_KNOWN with the types of its values."""
+    return text(NOT_MET_AS_KNOWN).bindparams(_CAMPAIGN, _ME)
 
 
 def _number_of(model: type, *which: ColumnElement[bool]) -> ColumnElement[int]:
@@ -69,6 +88,7 @@ _FOR_ME = (
             Answer, Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)
         )
         == 0,
+        not_met_as_known(),
     )
     .order_by(Question.rank)
     .limit(bindparam("room", type_=Integer()))
@@ -190,7 +210,9 @@ def lease_found(
     for question, turn in zip(found, turns, strict=True):
         slot = _slot(question.id, question.slots, of_question[question.id], by, now)
         if slot is not None:
-            slot.user_id, slot.expires_at, slot.turn = by.id, now + LEASE, turn
+            if slot.user_id != by.id:
+                slot.user_id, slot.held_since = by.id, now
+            slot.expires_at, slot.turn = now + LEASE, turn
             slots.append(slot)
     session.add_all(slots)
     session.flush()

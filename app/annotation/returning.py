@@ -7,6 +7,7 @@ disagreed, then what people said alone, the least trusted of them first.
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from math import isclose
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -24,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation.belief_mixing import mixture_by_belief
 from app.annotation.consensus import MAX_SLOTS
 from app.annotation.holding import LeasedQuestion
 from app.annotation.locking import LockedCampaign
@@ -37,6 +39,7 @@ from app.annotation.queue import (
     holding,
     lease_found,
     mine,
+    not_met_as_known,
 )
 from app.db import UtcDateTime
 
@@ -66,6 +69,7 @@ _SETTLED = (
         ~Question.is_set_aside,
         ~exists().where(Lease.question_id == Question.id, Lease.expires_at > _NOW),
         _answers(Answer.user_id == _ME) == 0,
+        not_met_as_known(),
     )
     .limit(bindparam("room", type_=Integer()))
     .with_for_update(key_share=True, skip_locked=True, of=Question)
@@ -124,10 +128,9 @@ _PEOPLE = (
 
 
 class Hosts(NamedTuple):
-    """First questions about one class behind which others are to stand, by the law for these."""
+    """First questions about one class behind which others are to stand."""
 
     class_: int
-    law: Mixture
     firsts: list[LeasedQuestion]
 
     @property
@@ -136,15 +139,27 @@ class Hosts(NamedTuple):
         return [first.turn for first in self.firsts]
 
 
+def _law(campaign: LockedCampaign, probability: float, *, least: int = 1) -> Mixture:
+    """By what stands beside a question that was drawn with this probability.
+
+    Questions by a model's belief share one law, by what is expected of all of them: what returns beside one
+    says nothing of what the model believes of its picture. Between two classes no answer makes a question
+    return, and beliefs change nothing.
+    """
+    is_sure = probability == 1  # of an evaluation, about a prediction
+    is_believed = not is_sure and not isclose(probability, 1 / campaign.num_classes)
+    if campaign.believed_count and is_believed and campaign.confirming.of_yes:
+        return mixture_by_belief(campaign.believed_yes / campaign.believed_count, least=least)
+    return mixture(probability if is_sure else 1 / campaign.num_classes, least=least)
+
+
 def hosts_among(campaign: LockedCampaign, firsts: Sequence[LeasedQuestion]) -> list[Hosts]:
     """Behind which of the first questions one that returns may stand; chance says so of each."""
     hosts: dict[int, Hosts] = {}
     for first in firsts:
-        law = mixture(first.probability)
-        if _chance(campaign, first.rank) < law.returning:
-            hosts.setdefault(first.candidate_class, Hosts(first.candidate_class, law, [])).firsts.append(
-                first
-            )
+        if _chance(campaign, first.rank) < _law(campaign, first.probability).returning:
+            class_ = first.candidate_class
+            hosts.setdefault(class_, Hosts(class_, [])).firsts.append(first)
     return list(hosts.values())
 
 
@@ -159,37 +174,20 @@ def mix_in_returning(
         for each, items in zip(hosts, found, strict=True)
         for pair in zip(items, each.turns, strict=False)
     ]
-    is_mixed = _lease(session, placed, by=by, now=now)
-    for each, items in zip(hosts, found, strict=True):
-        mix_in_settled(session, campaign, each._replace(firsts=each.firsts[: len(items)]), by=by, now=now)
-    return is_mixed
-
-
-def mix_in_settled(
-    session: Session, campaign: LockedCampaign, hosts: Hosts, *, by: User, now: datetime
-) -> None:
-    """Lease settled questions behind some of those behind which one that returns stands by now."""
-    if not hosts.law.settled or not campaign.confirm_yes:
-        return
-    turns = [first.turn for first in hosts.firsts if _chance(campaign, first.rank, 1) < hosts.law.settled]
-    found = _settled(session, campaign, hosts.class_, len(turns), hosts.law, by=by, now=now)
-    _lease(session, zip(found, turns, strict=False), by=by, now=now)
+    return _lease(session, placed, by=by, now=now)
 
 
 def places_for_returning(
     session: Session, campaign: LockedCampaign, room: int, head: Head, *, by: User, now: datetime
 ) -> int:
     """How many places of a page that begins at `head` are for what returns; the rest are for first ones."""
-    law = mixture(head.probability)
-    firsts = returning = settled = 0
-    while firsts + returning + settled < room:
-        rank = head.block.block_start + firsts
+    law = _law(campaign, head.probability)
+    firsts = returning = 0
+    while firsts + returning < room:
+        returning += _chance(campaign, head.block.block_start + firsts) < law.returning
         firsts += 1
-        if _chance(campaign, rank) < law.returning:
-            returning += 1
-            settled += _chance(campaign, rank, 1) < law.settled
     found = _returning(session, campaign, head.block.block_class, returning, by=by, now=now)
-    return min(room - 1, len(found) + (settled if len(found) == returning else 0))
+    return min(room - 1, len(found))
 
 
 def lease_the_rest(
@@ -207,12 +205,13 @@ def lease_the_rest(
     if head is None:
         return False
     class_ = head.candidate_class
-    law = mixture(head.probability, least=head.least)
+    law = _law(campaign, head.probability, least=head.least)
     found = _returning(session, campaign, class_, max(room, LOOKED_AT), by=by, now=now)
-    left = _left(session, campaign, law, now)
-    expected = len(found) * law.settled_among_the_rest(left.allowed, left.coming)
-    settled = int(expected + _chance(campaign, head.rank, 2, by.id.int, last_turn))
-    found += _settled(session, campaign, class_, settled, law, by=by, now=now)
+    if law.settled_later:
+        left = _left(session, campaign, law, now)
+        expected = len(found) * law.settled_among_the_rest(left.allowed, left.coming)
+        wanted = int(expected + _chance(campaign, head.rank, 2, by.id.int, last_turn))
+        found += _settled(session, campaign, class_, min(wanted, left.allowed), law, by=by, now=now)
     drawn = sorted(found, key=lambda item: _chance(campaign, item.rank, by.id.int, last_turn))[:room]
     return _lease(
         session, zip(drawn, range(last_turn + 1, last_turn + 1 + len(drawn)), strict=True), by=by, now=now
@@ -260,8 +259,7 @@ def _settled(
     by: User,
     now: datetime,
 ) -> list[Found]:
-    """The most doubtful settled questions for this person, as many as the campaign's law allows."""
-    count = min(count, _left(session, campaign, law, now).allowed) if count else 0
+    """The most doubtful settled questions for this person, so many at most."""
     found: dict[int, Found] = {}
     for query, more in _from_the_most_doubtful(session, campaign, law, by) if count else ():
         values = mine(campaign, by, now) | {"class_": class_, "room": count - len(found)}

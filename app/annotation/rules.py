@@ -16,11 +16,11 @@
   answer, they keep their slot of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 from uuid import UUID
 
 from app.annotation.consensus import MAX_SLOTS, UNSURE_LIMIT, answers_needed
@@ -53,6 +53,7 @@ class Slot(NamedTuple):
     number: int
     user_id: UUID
     expires_at: datetime | None  # None: answered
+    held_since: datetime | None = None  # None: not known
 
     def is_open(self, now: datetime) -> bool:
         """Whether its holder may still answer with it."""
@@ -108,6 +109,8 @@ class Effect(NamedTuple):
     goes_to_the_end: bool  # of the queue
     is_first: bool  # the answer is on the first slot: before any confirmation
     finished: int  # 1: the question stopped waiting, -1: it waits again
+    confirmed: int = 0  # 1: a first yes has a second by now, -1: it has one no longer
+    denied: int = 0  # likewise of a no in answer to a first yes
 
     def moved(self, rank_step: int) -> int:
         """How far back in the queue it goes; `rank_step` is the campaign's."""
@@ -126,18 +129,31 @@ def may_answer(question: Asked, user_id: UUID, now: datetime) -> bool:
 
 
 def after_answer(
-    question: Asked, value: AnswerValue | None, *, by: UUID, now: datetime, confirm_yes: bool
+    question: Asked,
+    value: AnswerValue | None,
+    *,
+    by: UUID,
+    now: datetime,
+    confirm_yes: bool,
+    lead: int = 0,
 ) -> Effect | None:
     """What follows from a new answer by somebody who may give it; None for a known picture.
 
-    `value` is None for a hasty one: somebody else is asked as if it had not been given.
+    Args:
+        question: what was answered.
+        value: None for a hasty answer: somebody else is asked as if it had not been given.
+        by: who gave it.
+        now: when.
+        confirm_yes: as in `consensus.answers_needed`.
+        lead: likewise.
     """
     slot = question.slot_of(by)
     assert slot is not None  # `may_answer` saw it
     if question.is_gold:
         return None
     values = [*question.values(), *([] if value is None else [value])]
-    slots = _slots(question, values, question.held_by_others(by, now), confirm_yes=confirm_yes)
+    held = question.held_by_others(by, now)
+    slots = _slots(question, values, held, confirm_yes=confirm_yes, lead=lead)
     is_waiting = not question.row.is_set_aside and _waits(values, slots)
     return Effect(
         slots,
@@ -145,17 +161,25 @@ def after_answer(
         goes_to_the_end=is_waiting,
         is_first=slot.number == 0 and value is not None,
         finished=int(question.row.is_waiting) - int(is_waiting),
+        **_seconded(question, value, by=by, slot_number=slot.number),
     )
 
 
 def after_undo(
-    question: Asked, *, by: UUID, slot_number: int, now: datetime, confirm_yes: bool, is_hasty: bool = False
+    question: Asked,
+    *,
+    by: UUID,
+    slot_number: int,
+    now: datetime,
+    confirm_yes: bool,
+    lead: int = 0,
+    is_hasty: bool = False,
 ) -> Effect | None:
     """What follows where somebody takes back their answer and has its slot again."""
     if question.is_gold:
         return None
     held, values = question.held_by_others(by, now) + 1, question.values(without=by)
-    slots = _slots(question, values, held, confirm_yes=confirm_yes)
+    slots = _slots(question, values, held, confirm_yes=confirm_yes, lead=lead)
     # Where others gave all that it can need, it waits for nobody, and is still theirs to answer.
     is_waiting = not question.row.is_set_aside and len(values) - _untold(values) < slots
     return Effect(
@@ -164,11 +188,19 @@ def after_undo(
         goes_to_the_end=False,
         is_first=slot_number == 0 and not is_hasty,
         finished=int(question.row.is_waiting) - int(is_waiting),
+        **_seconded(question, None, by=by, slot_number=slot_number),
     )
 
 
 def after_change(
-    question: Asked, value: AnswerValue | None, *, by: UUID, slot: Slot, now: datetime, confirm_yes: bool
+    question: Asked,
+    value: AnswerValue | None,
+    *,
+    by: UUID,
+    slot: Slot,
+    now: datetime,
+    confirm_yes: bool,
+    lead: int = 0,
 ) -> Effect | None:
     """What follows where somebody's answer becomes another, on this slot; None for a known picture.
 
@@ -177,7 +209,8 @@ def after_change(
     if question.is_gold:
         return None
     values = [*question.values(without=by), *([] if value is None else [value])]
-    slots = _slots(question, values, question.held_by_others(by, now), confirm_yes=confirm_yes)
+    held = question.held_by_others(by, now)
+    slots = _slots(question, values, held, confirm_yes=confirm_yes, lead=lead)
     is_waiting = not question.row.is_set_aside and _waits(values, slots)
     return Effect(
         slots,
@@ -185,6 +218,7 @@ def after_change(
         goes_to_the_end=is_waiting and not question.row.is_waiting,
         is_first=slot.number == 0 and value is not None,
         finished=int(question.row.is_waiting) - int(is_waiting),
+        **_seconded(question, value, by=by, slot_number=slot.number),
     )
 
 
@@ -222,6 +256,34 @@ def right_value(question: Asked) -> AnswerValue:
     return YES if question.row.is_match else NO
 
 
+class _Seconded(TypedDict):
+    confirmed: int
+    denied: int
+
+
+def _seconded(question: Asked, value: AnswerValue | None, *, by: UUID, slot_number: int) -> _Seconded:
+    """What it adds to the sums of answers to a first yes that this person's answer becomes `value`.
+
+    The second slot's answer is meant: later ones are asked for where these two differ, or to ask again.
+    """
+    holders = {slot.number: slot.user_id for slot in question.slots}
+    said = dict(question.answers)
+    before = _second_to_yes(holders, said)
+    after = _second_to_yes(holders | {slot_number: by}, said | {by: value})
+    return {
+        "confirmed": int(after is YES) - int(before is YES),
+        "denied": int(after is NO) - int(before is NO),
+    }
+
+
+def _second_to_yes(
+    holders: Mapping[int, UUID], said: Mapping[UUID, AnswerValue | None]
+) -> AnswerValue | None:
+    """The answer on the second slot where that on the first is a yes."""
+    first, second = (said.get(holders[number]) if number in holders else None for number in (0, 1))
+    return second if first is YES else None
+
+
 def _untold(values: Sequence[AnswerValue]) -> int:
     return sum(value not in OF_CLASS for value in values)
 
@@ -230,8 +292,9 @@ def _waits(values: Sequence[AnswerValue], slots: int) -> bool:
     return len(values) - _untold(values) < slots and _untold(values) < UNSURE_LIMIT
 
 
-def _slots(question: Asked, values: Sequence[AnswerValue], held: int, *, confirm_yes: bool) -> int:
+def _slots(question: Asked, values: Sequence[AnswerValue], held: int, *, confirm_yes: bool, lead: int) -> int:
     yes, no = values.count(YES), values.count(NO)
-    needed = answers_needed(yes, no, confirm_yes=confirm_yes, least=question.row.least)
+    least = question.row.least
+    needed = answers_needed(yes, no, confirm_yes=confirm_yes, least=least, lead=lead)
     # Changes of what gave its slot away bring more answers than MAX_SLOTS; nothing is leased beyond.
     return max(needed, yes + no, min(yes + no + held, MAX_SLOTS))

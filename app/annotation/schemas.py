@@ -98,7 +98,8 @@ class AnswerInput(Input):
     Null: not known, for example because the person was away.
 
     `shows` follows a no where the campaign asks for it (`asks_which`): the position of the class that the
-    picture shows instead, or -1 for none of them or where nobody can tell. It makes no label.
+    picture shows instead, or -1 for none of them or where nobody can tell. It makes no label. `named_ms` is
+    the time from the no to that, which `response_ms` leaves out; it is paid like the other.
 
     An answer that nobody can have thought about is kept, and says nothing about its question: the campaign
     says how long a look is at least, and the server compares with the time since it gave the question out.
@@ -109,6 +110,7 @@ class AnswerInput(Input):
     response_ms: Annotated[int, Field(ge=0, le=MAX_RESPONSE_MS)] | None = None
     page: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
     shows: Annotated[int, Field(ge=-1, lt=MAX_CLASSES)] | None = None
+    named_ms: Annotated[int, Field(ge=0, le=MAX_RESPONSE_MS)] | None = None
     key: UUID
 
     def submitted(self, ids: PublicIds) -> SubmittedAnswer:
@@ -144,11 +146,13 @@ class OutcomeRead(Output):
 class OutcomesRead(Output):
     """What became of a batch, in its order; and the questions held now, if any were asked for.
 
-    `next` is null also where none may be had: the campaign is not open, or this person is paused.
+    `next` is null also where none may be had: the campaign is not open, or this person is paused. Then
+    `goes_on` is false, and a screen does well to ask on no more.
     """
 
     results: list[OutcomeRead]
     next: LeasesRead | None
+    goes_on: bool
 
     @classmethod
     def of(
@@ -157,11 +161,14 @@ class OutcomesRead(Output):
         leased: Leased | None,
         ids: PublicIds,
         address_of: Callable[[int], str],
+        *,
+        goes_on: bool,
     ) -> "OutcomesRead":
         """With the questions' public ids and the addresses of their pictures."""
         return cls(
             results=[OutcomeRead.of(item) for item in outcomes],
             next=None if leased is None else LeasesRead.of(leased, ids, address_of),
+            goes_on=goes_on,
         )
 
 
@@ -231,7 +238,9 @@ class AnnotatorProgressRead(Output):
     yes_rate: YesRate
     unsure_rate: UnsureRate
     unusable_rate: UnusableRate
-    mean_ms: float | None
+    mean_ms: float | None = Field(
+        description="per answer whose time is known; where people name what a picture shows, with that"
+    )
     last_at: datetime
 
 
@@ -249,6 +258,9 @@ class ProgressRead(Output):
     finished: int
     waiting: int
     fresh: int  # of these, which nobody has answered
+    left_over: int = Field(
+        description="further ones, of which everybody at work has met the picture as a known one"
+    )
     set_aside: int  # pictures that cannot be used: they give no label until an admin keeps them
     answers: Answers
     simulated_answers: int
@@ -309,7 +321,10 @@ class OwnFiguresRead(Output):
     """
 
     answers: AnswerCounts
-    mean_ms: float | None
+    mean_ms: float | None = Field(
+        description="per answer, in steps of 100 ms, over the first questions whose time is known: "
+        "hundreds of them, null before there are any"
+    )
     agreement: float | None
     agreement_over: int
 

@@ -1,11 +1,18 @@
 """What routes, tasks and other features call: leases, answers, gold, progress."""
 
 from app.annotation.answering import PLAIN, Execution
+from app.annotation.beside_classes import (
+    count_beside_classes,
+    questions_beside_classes,
+    set_aside_beside_classes,
+    stands_beside_class,
+)
 from app.annotation.changing import change_answer, change_shown_answer
 from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.holding import LeasedQuestion, end_leases_of_strangers
 from app.annotation.leasing import (
     Leased,
+    has_more,
     release_leases,
     renew_leases,
     standing,
@@ -47,9 +54,11 @@ __all__ = [
     "campaign_to_answer",
     "change_answer",
     "change_shown_answer",
+    "count_beside_classes",
     "end_leases_of_strangers",
     "finished_questions",
     "gold_count",
+    "has_more",
     "is_asked_of_all",
     "keep_names",
     "last_answers",
@@ -66,12 +75,15 @@ __all__ = [
     "pictures_set_aside",
     "practice_cards",
     "progress",
+    "questions_beside_classes",
     "release_leases",
     "renew_leases",
     "resume_person",
     "review_picture",
+    "set_aside_beside_classes",
     "some_known",
     "standing",
+    "stands_beside_class",
     "tells_others",
     "undo_answers",
     "wait_again",

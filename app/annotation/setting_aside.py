@@ -86,7 +86,12 @@ def set_aside_by_answers(
 
 
 def set_aside(
-    session: Session, campaign: LockedCampaign, question_ids: Collection[int], *, by: User, now: datetime
+    session: Session,
+    campaign: Campaign | LockedCampaign,
+    question_ids: Collection[int],
+    *,
+    by: User,
+    now: datetime,
 ) -> None:
     """Ask nobody more about these, which are locked: all questions of a picture."""
     waiting = session.execute(
@@ -183,7 +188,7 @@ def _reviewed(campaign_id: UUID, pictures: Collection[int]) -> Select[int]:
 
 def _count_finished(
     session: Session,
-    campaign: LockedCampaign,
+    campaign: Campaign | LockedCampaign,
     classes: Sequence[int],
     sign: int,
     *,

@@ -1,8 +1,9 @@
 """What becomes of each answer that a client sends. Pure."""
 
 import enum
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -10,11 +11,11 @@ from uuid import UUID
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import KeyReused
-from app.annotation.haste import ShortestLook, hasty
+from app.annotation.haste import Look, Looks, ShortestLook, Told, looks
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import AnswerValue
-from app.annotation.rules import LEASE
-from app.campaigns.models import CampaignState
+from app.annotation.used_time import Span, read_spans, with_used, written
+from app.campaigns.models import CampaignState, Modes
 from app.languages import translatable
 
 NOT_HERE = translatable("There is no such question in this campaign.")
@@ -70,6 +71,9 @@ class Decision:
     submitted: Sequence[SubmittedAnswer]
     stored: list[Stored] = field(default_factory=list)
     refused: dict[UUID, str] = field(default_factory=dict)  # a sentence by key
+    # Until when the person's answers to the campaign used up the time, and their time in all; see `haste`.
+    looked_until: datetime | None = None
+    used: str | None = None  # None: as it was
 
     def outcomes(self) -> list[Outcome]:
         """In the order of the batch, where a key that comes twice was stored once."""
@@ -132,31 +136,52 @@ def decide(
         assert slot is not None  # without one it was refused
         answered.add(item.question_id)
         taken.append((item, question, slot))
-    is_hasty = _hasty(taken, campaign, by=by, now=now)
-    for (item, question, slot), too_fast in zip(taken, is_hasty, strict=True):
-        value = None if too_fast else item.value
-        effect = rules.after_answer(question, value, by=by.id, now=now, confirm_yes=campaign.confirm_yes)
-        decision.stored.append(Stored(item, question, slot, effect, too_fast))
+    used = read_spans(campaign.used)
+    found = _looks(taken, campaign, used, by=by, now=now)
+    decision.looked_until = found.until
+    if found.spans:
+        decision.used = written(with_used(used, found.spans, now))
+    for (item, question, slot), look in zip(taken, found.found, strict=True):
+        value = None if look.is_hasty else item.value
+        effect = rules.after_answer(
+            question,
+            value,
+            by=by.id,
+            now=now,
+            confirm_yes=campaign.confirming.of_yes,
+            lead=campaign.lead(question.row.id),
+        )
+        believed = item if item.response_ms == look.ms else replace(item, response_ms=look.ms)
+        decision.stored.append(Stored(believed, question, slot, effect, look.is_hasty))
     return decision
 
 
-def _hasty(
+def _looks(
     taken: Sequence[tuple[SubmittedAnswer, rules.Asked, rules.Slot]],
     campaign: LockedCampaign,
+    used: Sequence[Span],
     *,
     by: User,
     now: datetime,
-) -> list[bool]:
-    """Which of these answers nobody can have thought about. "Can't tell" needs no thought."""
+) -> Looks:
+    """What is believed of the looks before these answers: who cannot tell has looked, too.
+
+    How many pictures stood on a page is the client's word. No more are believed than came together, about one
+    class, and none where the campaign shows no pages. Where it does, whoever sends many answers at once may
+    have seen them as a page: a program could lease it as one, so leases prove nothing more.
+    The few of a page that a long queue leaves to its next request are read as a smaller page.
+    """
+    if by.is_simulated:
+        believed = [Look(item.response_ms, is_hasty=False) for item, _, _ in taken]
+        return Looks(believed, campaign.looked_until, [])
     shortest = ShortestLook(campaign.least_card_ms, campaign.least_page_ms, campaign.least_picture_ms)
-    given_out = [slot.expires_at - LEASE for _, _, slot in taken if slot.expires_at is not None]
-    since = max(filter(None, [min(given_out, default=None), campaign.last_at]), default=None)
-    looks = [(item.response_ms, item.page) for item, _, _ in taken]
-    found = hasty(looks, shortest, since=since, now=now)
-    return [
-        too_fast and not by.is_simulated and item.value is not AnswerValue.UNSURE
-        for too_fast, (item, _, _) in zip(found, taken, strict=True)
+    together = Counter(question.row.candidate_class for _, question, _ in taken)
+    most = 1 if campaign.modes is Modes.CARD else len(taken)
+    told = [
+        Told(item.response_ms, min(item.page, together[question.row.candidate_class], most), slot.held_since)
+        for item, question, slot in taken
     ]
+    return looks(told, shortest, until=campaign.looked_until, now=now, used=used)
 
 
 def _fresh(

@@ -10,8 +10,21 @@ from app.accounts.models import User
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import AnswerValue, Tally
 from app.annotation.rules import Effect
+from app.campaigns.models import Campaign
 
-_COUNTS = ("yes", "no", "unsure", "unusable", "first_yes", "first_no", "finished", "timed", "active_ms")
+_COUNTS = (
+    "yes",
+    "no",
+    "unsure",
+    "unusable",
+    "first_yes",
+    "first_no",
+    "confirmed",
+    "denied",
+    "finished",
+    "timed",
+    "active_ms",
+)
 _OF_CLASSES = (
     select(Tally)
     .where(
@@ -24,7 +37,12 @@ _OF_CLASSES = (
 
 
 def load_tallies(
-    session: Session, campaign: LockedCampaign, classes: Collection[int], *, by: User, now: datetime
+    session: Session,
+    campaign: Campaign | LockedCampaign,
+    classes: Collection[int],
+    *,
+    by: User,
+    now: datetime,
 ) -> dict[int, Tally]:
     """This person's sums by class, to be changed: only their own requests write them, one at a time."""
     values = {"campaign": campaign.id, "me": by.id, "classes": list(classes)}
@@ -48,5 +66,7 @@ def count_answer(
     if effect.is_first and value.is_of_class:
         setattr(tally, f"first_{value}", getattr(tally, f"first_{value}") + sign)
     tally.finished += effect.finished
+    tally.confirmed += effect.confirmed
+    tally.denied += effect.denied
     tally.timed += sign * (response_ms is not None)
     tally.active_ms += sign * (response_ms or 0)

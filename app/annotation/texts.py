@@ -1,10 +1,17 @@
 """What the scripts of the annotation screen say. Names in braces are filled in by the browser."""
 
+import re
+
 from app.languages import current_language, ngettext, same_language
 from app.languages import gettext as _
 
 # The first letter of "yes", where it is another than in English.
 YES_KEYS = {"de": "j", "es": "s", "fr": "o"}
+
+# As in static/js/card.js: "an owl", but "a unicorn", "a one-way sign".
+_SOUNDS_LIKE_A_VOWEL = re.compile(
+    r"^(?!one\b|once\b|uni(?!n|m|de)|us[aeu]|ut[ei]|uk[ru]|ufo|eu|ew)[aeiou]", re.IGNORECASE
+)
 
 
 def yes_key() -> str:
@@ -26,12 +33,13 @@ def screen_texts(class_language: str) -> dict[str, str | list[str]]:
         "own_pace": _("{seconds} s an answer."),
         "own_agreement": _("Others said the same in {percent} % of your first {count} answers."),
         "practice": _several("{count} picture to practise", "{count} pictures to practise"),
+        "practice_card": _("Practice, {number} of {all}"),
         "practice_detail": _("After each you are told what is right. They do not count."),
         "practice_right": _("That is right."),
         "practice_wrong": _("Not quite."),
         "practice_unsure": _("That is an answer, too."),
         "practice_shows": _("This picture shows: {name}."),
-        "progress": _("{done} of {all}"),
+        "progress": _("{done} of ~{all}"),
         "minutes": _several("~{count} min", "~{count} min"),
         "hours": _several("~{count} h", "~{count} h"),
         "questions": _several("{count} question", "{count} questions"),
@@ -70,6 +78,13 @@ def question_texts(class_language: str) -> dict[str, str | list[str]]:
         "ask_an": _("Is this an {name}?"),
         "mark": _("Tap every {name}"),
     }
+
+
+def english_question(name: str, class_language: str) -> str:
+    """What people are asked about a class, on pages that are English alone."""
+    if not same_language(class_language, "en"):
+        return f"Is this: {name}?"
+    return f"Is this {'an' if _SOUNDS_LIKE_A_VOWEL.match(name) else 'a'} {name}?"
 
 
 def answer_words() -> dict[str, str]:

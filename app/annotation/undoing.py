@@ -84,19 +84,21 @@ def _undo(
         by=by.id,
         slot_number=slot,
         now=now,
-        confirm_yes=campaign.confirm_yes,
+        confirm_yes=campaign.confirming.of_yes,
+        lead=campaign.lead(question.id),
         is_hasty=answer.is_hasty,
     )
-    if effect is None:
-        _take_back_gold(session, campaign, asked, answer.value, by=by, now=now)
-        return
+    # The same statements for a known picture and for any other: neither is to take longer.
     apply_effect(question, effect, campaign)
     class_ = question.candidate_class
     tally = load_tallies(session, campaign, {class_}, by=by, now=now)[class_]
-    count_answer(tally, effect, value=answer.value, response_ms=answer.response_ms, sign=-1)
+    if effect is not None:
+        count_answer(tally, effect, value=answer.value, response_ms=answer.response_ms, sign=-1)
+    if campaign.has_gold:
+        _note_undone(session, campaign, asked, answer.value, by=by, now=now)
 
 
-def _take_back_gold(
+def _note_undone(
     session: Session,
     campaign: LockedCampaign,
     asked: rules.Asked,
@@ -105,12 +107,12 @@ def _take_back_gold(
     by: User,
     now: datetime,
 ) -> None:
-    is_counted = value.is_of_class
+    is_counted = asked.is_gold and value.is_of_class
     is_right = value is rules.right_value(asked)
     count_gold(
         session,
         campaign,
-        answers=-1,
+        answers=-int(asked.is_gold),
         right=-int(is_counted and is_right),
         wrong=-int(is_counted and not is_right),
         by=by,
@@ -142,8 +144,8 @@ def _take_back_slot(
         return None
     in_the_way = or_(Lease.slot == number, Lease.user_id == by.id)
     session.execute(delete(Lease).where(Lease.question_id == question.row.id, in_the_way))
-    session.add(
-        Lease(question_id=question.row.id, slot=number, user_id=by.id, expires_at=now + LEASE, turn=turn)
-    )
+    again = Lease(question_id=question.row.id, slot=number, user_id=by.id, turn=turn)
+    again.expires_at, again.held_since = now + LEASE, now
+    session.add(again)
     session.flush()
     return number

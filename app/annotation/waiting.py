@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.consensus import MAX_SLOTS
-from app.annotation.errors import CampaignNotOpen
-from app.annotation.left_to_ask import people_at_work
-from app.annotation.locking import apply_effect, lock_campaign, lock_questions
+from app.annotation.left_to_ask import is_asked_of_all, people_at_work
+from app.annotation.locking import apply_effect, lock_campaign, lock_questions, require_asking
+from app.annotation.models import Question
 from app.annotation.tallies import load_tallies
-from app.campaigns.models import Campaign, CampaignState
+from app.campaigns.models import Campaign
 
 
 def wait_again(
@@ -21,25 +22,25 @@ def wait_again(
     """Let each of these wait for one more answer than it has; gives how many do.
 
     Those stay as they are that wait already, are set aside, have MAX_SLOTS answers, or were answered by
-    everybody at work.
+    everybody at work; whoever met the picture as a known one is not asked, either.
 
     Raises:
         CampaignNotOpen: the campaign takes no answers.
     """
     locked = lock_campaign(session, campaign.id, by=by)  # of an admin, who may know of every campaign
-    if locked.state not in (CampaignState.OPEN, CampaignState.PAUSED):
-        raise CampaignNotOpen(state=locked.state)
+    require_asking(locked)
     questions, asked = lock_questions(session, locked.id, question_ids)
     # Counted under the lock: somebody may have answered since, or undone. What is left out holds its slot.
     given = {id_: asked[id_].decided for id_ in questions}
-    people = people_at_work(session, locked.id)
+    is_of_all = is_asked_of_all(Question.id, people_at_work(session, locked.id))
+    of_all = set(session.scalars(select(Question.id).where(Question.id.in_(asked), is_of_all)))
     finished = [
         question
         for question in questions.values()
         if not question.is_waiting
         and not question.is_set_aside
         and given[question.id] < MAX_SLOTS
-        and not people <= {user_id for user_id, _ in asked[question.id].answers}
+        and question.id not in of_all
     ]
     classes = {question.candidate_class for question in finished}
     tallies = load_tallies(session, locked, classes, by=by, now=now)

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, literal, not_, or_, true
+from sqlalchemy import ColumnElement, and_, exists, false, literal, not_, or_, true
 from sqlalchemy.orm import InstrumentedAttribute
 
 from app.accounts.models import User
@@ -50,14 +50,18 @@ def visible_to(user: User) -> ColumnElement[bool]:
 
 
 def image_visible_to(user: User) -> ColumnElement[bool]:
-    """Whether a person may see the images of a row of `dataset`.
+    """Whether a person may see the images of a row of `dataset` by their numbers.
 
-    Members see them while a campaign over it is open, reviewers once one was opened, admins always.
+    Admins may always, reviewers once a campaign over it was opened, and programs that say they are ones while
+    one is open. To all others a campaign names its pictures: numbers follow the order of import, and that can
+    give the class away.
     """
     if user.is_admin:
         return true()
     is_over = Campaign.dataset_id == Dataset.id
     if user.may_review:
         return exists().where(is_over, Campaign.state != CampaignState.DRAFT).correlate(Dataset)
+    if not user.is_simulated:
+        return false()
     is_open = Campaign.state == CampaignState.OPEN
     return exists().where(is_over, is_open, visible_to(user)).correlate(Dataset)

@@ -60,6 +60,7 @@ def show_dataset(
         dataset=dataset,
         examples=shown,
         next_after=shown[-1].position if len(found) > PICTURES_ON_A_SHEET else None,
+        after=after,
         is_first=after < 0,
         split=chosen.value if chosen else "",
         true_class=true_class,

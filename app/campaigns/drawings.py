@@ -1,10 +1,9 @@
-"""Drawing further: a campaign's dataset has grown, and an admin lets the new images be asked about as well.
+"""Drawing further: about images that have joined a campaign's dataset, or once more by a model's belief.
 
 What was drawn stays. A further drawing has a seed and a commitment of its own. Its questions are put into
 the table unseen, and all of them appear in the transaction that publishes its commitment.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -15,56 +14,44 @@ from app import claims, jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns import openings, service
+from app.campaigns.believed import commitment_by_belief, digest_of
+from app.campaigns.drawn import Belief, Drawing, Further
 from app.campaigns.draws import commitment, new_seed
-from app.campaigns.errors import EvaluationIsFixed, NothingFurther, WrongCampaignState
-from app.campaigns.models import Campaign, CampaignClass, CampaignState, FurtherDrawing
+from app.campaigns.errors import AnotherDrawingWaits, EvaluationIsFixed, NothingFurther, WrongCampaignState
+from app.campaigns.models import (
+    Campaign,
+    CampaignClass,
+    CampaignState,
+    DrawingBeliefs,
+    FurtherDrawing,
+)
 from app.campaigns.noting import note
-from app.claims import MAX_ATTEMPTS, Claim, ClaimLost
+from app.claims import MAX_ATTEMPTS, ClaimLost
 from app.datasets import versions
 from app.datasets.models import Dataset, DatasetVersion
 from app.journal.models import Action
+from clarinet.files.names import strangers
 
 RUNNING = (CampaignState.OPEN, CampaignState.PAUSED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """Questions that were drawn together: the campaign's first ones, or further ones."""
-
-    number: int
-    seed: str  # secret until the campaign is closed
-    commitment: str
-    dataset_version: int  # the last one that it is about
-    dataset_digest: str
-    first_position: int  # of its images in their dataset
-    end_position: int
-    first_rank: int
-    question_count: int
-    drawn_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Further:
-    """A claimed drawing, and what it draws from."""
-
-    claim: Claim
-    number: int
-    campaign_id: UUID
-    seed: str
-    first_rank: int
-    first_position: int
-    end_position: int
-    class_names: tuple[str, ...]
-    rounds: int
-    overlap: int
-    dataset_id: UUID
-    dataset_digest: str
-    skip_twins: bool
+def belief_of(row: FurtherDrawing) -> Belief | None:
+    """By what a drawing was drawn, or is to be; None: uniformly."""
+    if row.model_id is None or row.floor_percent is None or row.round is None:
+        return None
+    return Belief(
+        drawing_id=row.id,
+        model_id=row.model_id,
+        model_name=row.model_name or "",
+        floor_percent=row.floor_percent,
+        round=row.round,
+        digest=row.beliefs_digest or "",
+    )
 
 
 def drawings_of(session: Session, campaign: Campaign) -> list[Drawing]:
     """What a campaign that was opened has drawn so far, in order."""
-    rows = _further(session, campaign)
+    rows = further_rows(session, campaign)
     further = [
         Drawing(
             number=row.number,
@@ -77,6 +64,7 @@ def drawings_of(session: Session, campaign: Campaign) -> list[Drawing]:
             first_rank=row.first_rank,
             question_count=row.question_count,
             drawn_at=row.drawn_at,
+            belief=belief_of(row),
         )
         for row in rows
         if row.commitment is not None and row.drawn_at is not None
@@ -106,10 +94,11 @@ def last_drawn(campaign_id: UUID) -> Select[int]:
 
 def pending_drawing(session: Session, campaign: Campaign) -> FurtherDrawing | None:
     """A further drawing that was asked for and is not there yet, or was given up."""
-    return next((row for row in _further(session, campaign) if row.drawn_at is None), None)
+    return next((row for row in further_rows(session, campaign) if row.drawn_at is None), None)
 
 
-def _further(session: Session, campaign: Campaign) -> list[FurtherDrawing]:
+def further_rows(session: Session, campaign: Campaign) -> list[FurtherDrawing]:
+    """The drawings after the first, in order, the one that waits included."""
     query = select(FurtherDrawing).where(FurtherDrawing.campaign_id == campaign.id)
     return list(session.scalars(query.order_by(FurtherDrawing.number)))
 
@@ -119,7 +108,7 @@ def further_images(session: Session, campaign: Campaign) -> int:
     if campaign.is_evaluation or campaign.state not in RUNNING or campaign.dataset_version is None:
         return 0
     dataset = session.get_one(Dataset, campaign.dataset_id)
-    start, version = _asked_until(session, campaign), versions.newest(session, dataset)
+    start, version = asked_until(session, campaign), versions.newest(session, dataset)
     if version.image_count <= start.image_count:
         return 0
     if not campaign.skip_twins:
@@ -127,9 +116,28 @@ def further_images(session: Session, campaign: Campaign) -> int:
     return len(_to_ask(session, campaign, start, version))
 
 
-def _asked_until(session: Session, campaign: Campaign) -> DatasetVersion:
+def further_strangers(session: Session, campaign: Campaign) -> str:
+    """How many of those images, where there are any, are of no class of the campaign; "" where none is known.
+
+    A sentence for admins, without a full stop.
+    """
+    dataset = session.get_one(Dataset, campaign.dataset_id)
+    start, version = asked_until(session, campaign), versions.newest(session, dataset)
+    before = [*(start.train_per_class or []), *[0] * len(version.class_names or ())]
+    counts = [now - then for now, then in zip(version.train_per_class or [], before, strict=False)]
+    told = strangers(
+        campaign.class_names,
+        version.class_names or [],
+        counts,
+        total=version.train_count - start.train_count,
+        image="further image",
+    )
+    return f"{told}: every question about them deserves a no" if told else ""
+
+
+def asked_until(session: Session, campaign: Campaign) -> DatasetVersion:
     """The last version that the campaign asks about, or will."""
-    rows = _further(session, campaign)
+    rows = further_rows(session, campaign)
     number = rows[-1].dataset_version if rows else campaign.dataset_version
     assert number is not None  # it was opened
     return versions.version(session, campaign.dataset_id, number)
@@ -154,21 +162,16 @@ def ask_further(session: Session, campaign: Campaign, *, by: User, now: datetime
         NotAllowed: `by` is no admin.
         EvaluationIsFixed: it is an evaluation.
         WrongCampaignState: it is neither open nor paused.
+        AnotherDrawingWaits: questions by a model's belief are being drawn.
         NothingFurther: no image has joined about which it does not ask.
     """
     accounts.require_admin(by)
     if campaign.is_evaluation:
         raise EvaluationIsFixed
-    service.lock_state(session, campaign)
-    if campaign.state not in RUNNING:
-        raise WrongCampaignState(step="extended", state=campaign.shown_state, needs="an open or a paused")
-    pending = pending_drawing(session, campaign)
+    pending = pending_to_draw(session, campaign, by_belief=None, now=now)
     if pending is not None:
-        if pending.failure is not None:
-            pending.failure, pending.attempts, pending.requested_at = None, 0, now
-        jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
         return pending
-    start = _asked_until(session, campaign)
+    start = asked_until(session, campaign)
     end = versions.newest(session, session.get_one(Dataset, campaign.dataset_id, populate_existing=True))
     if not _to_ask(session, campaign, start, end):
         raise NothingFurther
@@ -176,7 +179,7 @@ def ask_further(session: Session, campaign: Campaign, *, by: User, now: datetime
     assert end.number is not None  # it is published
     drawing = FurtherDrawing(
         campaign_id=campaign.id,
-        number=len(_further(session, campaign)) + 2,
+        number=len(further_rows(session, campaign)) + 2,
         seed=new_seed(),
         dataset_version=end.number,
         dataset_digest=end.digest or "",
@@ -186,12 +189,52 @@ def ask_further(session: Session, campaign: Campaign, *, by: User, now: datetime
         requested_at=now,
         requested_by_id=by.id,
     )
+    request_drawing(session, campaign, drawing, by=by, facts={})
+    return drawing
+
+
+def pending_to_draw(
+    session: Session, campaign: Campaign, *, by_belief: tuple[UUID, int] | None, now: datetime
+) -> FurtherDrawing | None:
+    """The drawing that waits already, asked for once more; None where another may be asked for.
+
+    `by_belief`: the model and the floor that are asked for; None: uniform questions.
+
+    Raises:
+        WrongCampaignState: it is neither open nor paused.
+        AnotherDrawingWaits: what waits is not what is asked for.
+    """
+    service.lock_state(session, campaign)
+    if campaign.state not in RUNNING:
+        raise WrongCampaignState(step="extended", state=campaign.shown_state, needs="an open or a paused")
+    pending = pending_drawing(session, campaign)
+    if pending is None:
+        return None
+    if pending.failure is not None and pending.model_id is not None:
+        session.delete(pending)  # what was missing then may never come
+        session.flush()
+        return None
+    belief = belief_of(pending)
+    if by_belief != (belief and (belief.model_id, belief.floor_percent)):
+        waits = "about images that joined"
+        if belief is not None:
+            waits = f"by the belief of {belief.model_name} with a floor of {belief.floor_percent} %"
+        raise AnotherDrawingWaits(waits, failed=pending.failure is not None)
+    if pending.failure is not None:
+        pending.failure, pending.attempts, pending.requested_at = None, 0, now
+    jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
+    return pending
+
+
+def request_drawing(
+    session: Session, campaign: Campaign, drawing: FurtherDrawing, *, by: User, facts: dict[str, object]
+) -> None:
+    """Put a drawing before the workers; the journal has its facts."""
     session.add(drawing)
     session.flush()
-    facts = {"drawing": drawing.number, "dataset_version": drawing.dataset_version}
+    facts |= {"drawing": drawing.number, "dataset_version": drawing.dataset_version}
     note(session, Action.ASKED_FURTHER, campaign, by=by, details=facts)
     jobs.enqueue(session, jobs.DRAW_FURTHER, campaign.id)
-    return drawing
 
 
 def _is_waiting() -> tuple[ColumnElement[bool], ...]:
@@ -246,6 +289,7 @@ def claim_drawing(session: Session, campaign_id: UUID, *, by: str, now: datetime
         dataset_id=campaign.dataset_id,
         dataset_digest=row.dataset_digest,
         skip_twins=campaign.skip_twins,
+        belief=belief_of(row),
     )
 
 
@@ -255,8 +299,29 @@ def last_number(session: Session, campaign_id: UUID) -> int:
     return session.scalar(query) or 1
 
 
-def finish_drawing(session: Session, further: Further, *, drawn_per_class: list[int], now: datetime) -> None:
+def fail_drawing(session: Session, further: Further, *, failure: str) -> None:
+    """Say why questions cannot be drawn; the campaign stays as it is. Raises ClaimLost."""
+    claims.release(session, further.claim, failure=failure)
+
+
+def finish_drawing(
+    session: Session,
+    further: Further,
+    *,
+    drawn_per_class: list[int],
+    beliefs: bytes | None = None,
+    expected_yes: float = 0.0,
+    now: datetime,
+) -> None:
     """Count further questions in; who calls this makes them appear in the same transaction.
+
+    Args:
+        session: a writing one.
+        further: what was claimed.
+        drawn_per_class: K counts.
+        beliefs: from which they were drawn, where they were not drawn uniformly.
+        expected_yes: the sum of the probabilities with which they were, then.
+        now: when.
 
     Raises:
         ClaimLost: somebody else draws them, or the campaign was closed; nothing was changed.
@@ -271,21 +336,22 @@ def finish_drawing(session: Session, further: Further, *, drawn_per_class: list[
         further.claim,
         drawn_at=now,
         question_count=count,
-        commitment=commitment(
-            further.seed,
-            dataset_digest=further.dataset_digest,
-            examples=count // further.rounds,
-            class_names=further.class_names,
-            rounds=further.rounds,
-            first_position=further.first_position,
-        ),
+        commitment=_commitment(further, count, beliefs),
+        beliefs_digest=None if beliefs is None else digest_of(beliefs),
     )
-    first = min(row.first_rank for row in _further(session, campaign))  # questions of the first drawing
+    if beliefs is not None:
+        session.add(DrawingBeliefs(drawing_id=further.claim.id, data=beliefs))
+    first = min(row.first_rank for row in further_rows(session, campaign))  # questions of the first drawing
     total = further.first_rank + count
     session.execute(
         update(Campaign)
         .where(Campaign.id == campaign.id)
-        .values(question_count=total, rank_step=first * -(-total // first)),
+        .values(
+            question_count=total,
+            rank_step=first * -(-total // first),
+            believed_count=Campaign.believed_count + (0 if beliefs is None else count),
+            believed_yes=Campaign.believed_yes + expected_yes,
+        ),
         execution_options={"synchronize_session": False},
     )
     for position, drawn in enumerate(drawn_per_class):
@@ -294,3 +360,24 @@ def finish_drawing(session: Session, further: Further, *, drawn_per_class: list[
             .where(CampaignClass.campaign_id == campaign.id, CampaignClass.position == position)
             .values(question_count=CampaignClass.question_count + drawn)
         )
+
+
+def _commitment(further: Further, count: int, beliefs: bytes | None) -> str:
+    if further.belief is not None and beliefs is not None:
+        return commitment_by_belief(
+            further.seed,
+            dataset_digest=further.dataset_digest,
+            examples=count,
+            class_names=further.class_names,
+            round_=further.belief.round,
+            beliefs_digest=digest_of(beliefs),
+            floor_percent=further.belief.floor_percent,
+        )
+    return commitment(
+        further.seed,
+        dataset_digest=further.dataset_digest,
+        examples=count // further.rounds,
+        class_names=further.class_names,
+        rounds=further.rounds,
+        first_position=further.first_position,
+    )

@@ -30,7 +30,7 @@ SEED_BYTES = 32
 MAX_BLOCK = 30  # questions of one class in a row; longer runs make people answer by habit
 MIN_BLOCK = 12  # the smallest page of the grid mode
 TURNS = 8  # small campaigns get shorter blocks, so that each class comes at least this often
-_WORD = 2**64
+_LAST = 2**64 - 1  # the largest word
 _COUNTER = struct.Struct(">QII")
 
 Words = NDArray[np.uint64]
@@ -104,19 +104,21 @@ def random_words(seed: str, stream: str, counters: Iterable[int], second: int, t
     return np.frombuffer(digests, dtype=">u8").reshape(-1, 4).astype(np.uint64)
 
 
-def numbers_below(n: int, given: Words) -> tuple[Integers, NDArray[np.bool_]]:
+def numbers_below(n: int | Integers, given: Words) -> tuple[Integers, NDArray[np.bool_]]:
     """Numbers in 0 .. n - 1 from the first usable word of each row, and which rows had one.
 
     Args:
-        n: how many values are equally likely.
+        n: how many values are equally likely, at least 1; or (N,) of each row.
         given: (N, W) random words.
 
     Returns:
         (N,) values, 0 where no word was usable, and (N,) whether one was.
     """
-    usable = given <= np.uint64(_WORD - 1 - _WORD % n)  # (N, W): below the largest multiple of n
+    bounds = np.broadcast_to(np.asarray(n, dtype=np.uint64), len(given))  # (N,)
+    beyond = (np.uint64(_LAST) % bounds + np.uint64(1)) % bounds  # 2^64 modulo n
+    usable = given <= (np.uint64(_LAST) - beyond)[:, None]  # (N, W): below the largest multiple of n
     first = usable.argmax(axis=1)  # (N,)
-    chosen = given[np.arange(len(given)), first] % np.uint64(n)
+    chosen = given[np.arange(len(given)), first] % bounds
     found: NDArray[np.bool_] = np.any(usable, axis=1)  # (N,)
     return np.where(found, chosen, np.uint64(0)).astype(np.int64), found
 
@@ -173,7 +175,7 @@ def draw(seed: str, positions: Integers, *, num_classes: int, rounds: int = 1) -
     classes = draw_classes(seed, positions, num_classes=num_classes, rounds=rounds)
     size = block_size(len(positions), num_classes)
     orders = [
-        _asking_order(seed, positions, classes[round_], round_=round_, num_classes=num_classes, size=size)
+        asking_order(seed, positions, classes[round_], round_=round_, num_classes=num_classes, size=size)
         for round_ in range(rounds)
     ]
     count = len(positions)
@@ -185,7 +187,7 @@ def draw(seed: str, positions: Integers, *, num_classes: int, rounds: int = 1) -
     )
 
 
-def _asking_order(
+def asking_order(
     seed: str, positions: Integers, classes: Integers, *, round_: int, num_classes: int, size: int
 ) -> NDArray[np.intp]:
     """(N,) indices of the examples in the order in which they are asked about."""

@@ -103,3 +103,22 @@ class NothingFurther(Conflict):
             "This campaign asks about every training image of its dataset already. Add images to the dataset "
             "first."
         )
+
+
+class AnotherDrawingWaits(Conflict):
+    """Other questions than those were asked for, and are not drawn yet."""
+
+    title = "Other questions are being drawn"
+
+    def __init__(self, waits: str, *, failed: bool) -> None:
+        then = "could not be drawn: ask for it once more, and" if failed else "is being drawn:"
+        super().__init__(f"A drawing {waits} {then} ask for this one when it is there. Nothing was asked.")
+
+
+class NotByBelief(Conflict):
+    """Classes cannot be drawn by a model's belief here."""
+
+    title = "Not by a model's belief"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why} Nothing was drawn.")

@@ -2,11 +2,23 @@
 
 import enum
 from datetime import datetime
+from secrets import token_hex
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, CheckConstraint, ForeignKey, String, Text, UniqueConstraint, false, true
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    ForeignKey,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    false,
+    true,
+)
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from app.campaigns.confirming import Confirming
 from app.claims import Claimable
 from app.db import Base, BigId, enum_column
 
@@ -86,6 +98,11 @@ class Campaign(Claimable, Base):
         CheckConstraint("gold_share BETWEEN 0 AND 0.5", name="gold_share_in_range"),
         CheckConstraint("gold_bound BETWEEN 0 AND 1", name="gold_bound_in_range"),
         CheckConstraint("price > 0", name="price_positive"),
+        # 0.1.0 knows no evaluations: it would draw an ordinary campaign's questions for a draft.
+        CheckConstraint(
+            "kind <> 'evaluation' OR state <> 'draft' OR opening_requested_at IS NULL",
+            name="evaluation_not_for_older",
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
@@ -96,7 +113,7 @@ class Campaign(Claimable, Base):
     instructions: Mapped[str] = mapped_column(Text, default="")
     dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
     state: Mapped[CampaignState] = mapped_column(enum_column(CampaignState), default=CampaignState.DRAFT)
-    confirm_yes: Mapped[bool] = mapped_column(default=True)  # every yes is asked of a second person
+    confirm_yes: Mapped[bool] = mapped_column(default=True)  # see `confirming`
     overlap: Mapped[int] = mapped_column(default=1, server_default="1")  # yes/no answers to each question
     consensus: Mapped[Consensus] = mapped_column(
         enum_column(Consensus), default=Consensus.DAWID_SKENE, server_default=Consensus.DAWID_SKENE
@@ -130,6 +147,9 @@ class Campaign(Claimable, Base):
         enum_column(Admits), default=Admits.EVERYBODY, server_default=Admits.EVERYBODY
     )
     seed: Mapped[str] = mapped_column(String(64))  # 256 bits in hex; secret until the campaign is closed
+    # What annotators see in place of numbers is keyed with it, and nobody is ever told. None: the seed does,
+    # of campaigns that were open when this was added.
+    names_secret: Mapped[str | None] = mapped_column(String(64), default=lambda: token_hex(32))
     commitment: Mapped[str | None] = mapped_column(String(64))  # SHA-256, published when it opens
     dataset_digest: Mapped[str | None] = mapped_column(String(64))  # of the dataset as it was at opening
     dataset_version: Mapped[int | None]  # which that was; further drawings are about later ones
@@ -139,10 +159,15 @@ class Campaign(Claimable, Base):
     # Where it drew by predicted class: see `sampling.Stratum`, one for each class.
     sample_strata: Mapped[list[list[int]] | None] = mapped_column(JSON(none_as_null=True))
     question_count: Mapped[int] = mapped_column(default=0)  # drawn so far, by all drawings
+    # Of these, drawn by a model's belief, and the sum of the probabilities with which they were: so many yes
+    # are expected.
+    believed_count: Mapped[int] = mapped_column(default=0, server_default="0")
+    believed_yes: Mapped[float] = mapped_column(default=0.0, server_default="0")
     # How far back in the queue a question goes that is to be asked again: a multiple of the questions that
     # were drawn at first, and no fewer than there are. So its rank still tells its place.
     rank_step: Mapped[int] = mapped_column(BigId, default=0, server_default="0")
     opening_requested_at: Mapped[datetime | None]
+    asking_requested_at: Mapped[datetime | None]  # the same of an evaluation, where 0.1.0 does not look
     opening_failure: Mapped[str | None] = mapped_column(
         Text
     )  # a sentence, when the last opening was given up
@@ -165,9 +190,22 @@ class Campaign(Claimable, Base):
         return self.kind is CampaignKind.EVALUATION
 
     @property
+    def confirming(self) -> Confirming:
+        """What a second person is asked; its classes were loaded."""
+        return Confirming(self.confirm_yes, self.overlap, self.num_classes)
+
+    @property
     def is_opening(self) -> bool:
         """Whether its opening was asked for and its questions are not drawn yet."""
-        return self.state is CampaignState.DRAFT and self.opening_requested_at is not None
+        asked_at = self.asking_requested_at if self.is_evaluation else self.opening_requested_at
+        return self.state is CampaignState.DRAFT and asked_at is not None
+
+    def ask_to_open(self, now: datetime) -> None:
+        """Note that somebody wants its questions drawn."""
+        if self.is_evaluation:
+            self.asking_requested_at = now
+        else:
+            self.opening_requested_at = now
 
     @property
     def revealed_seed(self) -> str | None:
@@ -252,10 +290,10 @@ class CampaignGroup(Base):
 
 
 class FurtherDrawing(Claimable, Base):
-    """Questions about images that joined the dataset after those that a campaign asks about.
+    """Questions about images that joined the dataset after those that a campaign asks about, or by a belief.
 
     They are drawn together, from a seed of their own, and appear together. The first drawing stands in the
-    campaign itself.
+    campaign itself. A drawing by a model's belief asks once more about images of which no answer was yes.
     """
 
     __tablename__ = "campaign_drawing"
@@ -280,3 +318,21 @@ class FurtherDrawing(Claimable, Base):
     requested_at: Mapped[datetime]
     requested_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     drawn_at: Mapped[datetime | None]
+    # By a model's belief; all of these None: uniformly. The model may be deleted: what was drawn follows from
+    # its beliefs.
+    model_id: Mapped[UUID | None]
+    model_name: Mapped[str | None] = mapped_column(String(160))  # what people call it
+    floor_percent: Mapped[int | None]  # of each probability that all possible classes share equally
+    round: Mapped[int | None]  # of its questions
+    beliefs_digest: Mapped[str | None] = mapped_column(String(64))  # SHA-256 of them, once drawn
+
+
+class DrawingBeliefs(Base):
+    """What the model of a drawing believed, from which it was drawn: see `believed.KeptBeliefs`."""
+
+    __tablename__ = "campaign_drawing_beliefs"
+
+    drawing_id: Mapped[UUID] = mapped_column(
+        ForeignKey("campaign_drawing.id", ondelete="CASCADE"), primary_key=True
+    )
+    data: Mapped[bytes] = mapped_column(LargeBinary)

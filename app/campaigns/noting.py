@@ -1,6 +1,7 @@
 """What the journal says about campaigns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -20,6 +21,35 @@ def policy_facts(campaign: Campaign) -> dict[str, object]:
 def draft_facts(campaign: Campaign) -> dict[str, object]:
     """The same with its classes, which are loaded."""
     return policy_facts(campaign) | {"classes": ", ".join(campaign.class_names[:MAX_NAMED])}
+
+
+def edited_facts(campaign: Campaign) -> dict[str, object]:
+    """The same with all that an edit may change, of which each part is told that differs."""
+    described = [item.name for item in campaign.classes if item.description]
+    shown = [f"{item.name} {len(item.example_ids)}" for item in campaign.classes if item.example_ids]
+    return draft_facts(campaign) | {
+        "name": campaign.name,
+        "dataset": str(campaign.dataset_id),
+        "descriptions": Told([item.description for item in campaign.classes], _some(described)),
+        "example_pictures": Told([item.example_ids for item in campaign.classes], _some(shown)),
+    }
+
+
+class Told(NamedTuple):
+    """What is compared, and what the journal says where it differs."""
+
+    value: object
+    words: str
+
+
+def changed_facts(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
+    """Of `edited_facts` those that differ, as the journal keeps them."""
+    changed = {name: value for name, value in after.items() if value != before[name]}
+    return {name: value.words if isinstance(value, Told) else value for name, value in changed.items()}
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:MAX_NAMED]) or "none"
 
 
 def note(

@@ -18,6 +18,8 @@ from app.claims import MAX_ATTEMPTS, Claim
 from app.datasets import versions
 from app.datasets.models import Dataset, Example, Split
 
+_REQUESTED_AT = func.coalesce(Campaign.opening_requested_at, Campaign.asking_requested_at)
+
 
 @dataclass(frozen=True, slots=True)
 class Opening:
@@ -40,7 +42,7 @@ class Opening:
 def waiting_openings(session: Session, now: datetime) -> list[UUID]:
     """Campaigns whose opening was asked for and that no worker holds."""
     query = select(Campaign.id).where(*_is_waiting(), claims.unclaimed(Campaign, now))
-    return list(session.scalars(query.order_by(Campaign.opening_requested_at)))
+    return list(session.scalars(query.order_by(_REQUESTED_AT)))
 
 
 def give_up_openings(session: Session, now: datetime) -> None:
@@ -49,9 +51,10 @@ def give_up_openings(session: Session, now: datetime) -> None:
         session,
         Campaign,
         Campaign.state == CampaignState.DRAFT,
-        Campaign.opening_requested_at.is_not(None),
+        _REQUESTED_AT.is_not(None),
         now=now,
         opening_requested_at=None,
+        asking_requested_at=None,
         opening_failure=f"Drawing the questions was tried {MAX_ATTEMPTS} times and did not end. "
         "The worker's log says why; then open the campaign again.",
     )
@@ -60,7 +63,7 @@ def give_up_openings(session: Session, now: datetime) -> None:
 def _is_waiting() -> tuple[ColumnElement[bool], ...]:
     return (
         Campaign.state == CampaignState.DRAFT,
-        Campaign.opening_requested_at.is_not(None),
+        _REQUESTED_AT.is_not(None),
         Campaign.attempts < MAX_ATTEMPTS,
     )
 

@@ -29,7 +29,7 @@ from app.datasets import service as datasets
 from app.datasets.models import DatasetState
 from app.deps import CurrentUser, FormDep, SessionDep
 from app.languages import CLASS_LANGUAGES, language_name
-from app.pages import as_sentence, read_form, render, see_other
+from app.pages import as_sentence, read_form, render, see_other, with_query
 from app.uses import itself
 from clarinet.files.names import sameness
 
@@ -163,7 +163,7 @@ def choose_pictures_from_form(
         where = {"first": shown.stop}
     else:
         return _back_to(request, campaign)
-    here = request.url_for("choose_pictures", campaign_id=campaign.id).include_query_params(**where)
+    here = with_query(request, "choose_pictures", path={"campaign_id": str(campaign.id)}, **where)
     return RedirectResponse(here, status.HTTP_303_SEE_OTHER)
 
 

@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from app.accounts.models import User
 from app.campaigns.class_text import MAX_TEXT
 from app.campaigns.classes import MAX_CLASS_EXAMPLES, MAX_CLASSES, ClassDetails
-from app.campaigns.drawings import Drawing
+from app.campaigns.drawings import belief_of
+from app.campaigns.drawn import Drawing
 from app.campaigns.models import (
     CHOSEN,
     Admits,
@@ -35,6 +36,10 @@ Rounds = Annotated[int, Field(ge=1, le=MAX_CLASSES)]
 Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
 GoldShare = Annotated[float, Field(ge=0, le=0.5)]
 GoldBound = Annotated[float, Field(ge=0, le=1)]
+CONFIRMS = (
+    "a second person is asked about every yes; between two classes, about half of the questions, by chance, "
+    "whatever the first one says, unless overlap has all of them asked of several"
+)
 LeastMs = Annotated[int, Field(ge=0, le=10_000)]
 ClassLanguage = Annotated[
     str,
@@ -62,7 +67,7 @@ class _Chosen(Input):
     """Instructions and policy of a draft."""
 
     instructions: Text = ""
-    confirm_yes: bool = True
+    confirm_yes: bool = Field(default=True, description=CONFIRMS)
     overlap: Overlap = 1
     consensus: Consensus = Consensus.DAWID_SKENE
     gold_share: GoldShare = 0.05
@@ -104,7 +109,7 @@ class CampaignUpdate(Input):
     dataset_id: UUID | None = None
     classes: Annotated[list[ClassInput], Field(max_length=MAX_CLASSES)] | None = None
     instructions: Text | None = None
-    confirm_yes: bool | None = None
+    confirm_yes: bool | None = Field(default=None, description=CONFIRMS)
     overlap: Overlap | None = None
     consensus: Consensus | None = None
     gold_share: GoldShare | None = None
@@ -179,8 +184,11 @@ class ClassRead(Output):
     position: int
     name: str
     description: str
-    example_ids: list[int]
-    question_count: int
+    example_ids: list[int] = Field(description="pictures beside it; none are told to annotators")
+    question_count: int | None = Field(
+        description="null to annotators of a campaign that is not closed: it would tell how a further "
+        "drawing was drawn"
+    )
 
 
 class CampaignRead(Output):
@@ -215,7 +223,10 @@ class CampaignRead(Output):
     price: float | None
     price_per: PricePer
     classes: list[ClassRead]
-    question_count: int
+    question_count: int | None = Field(
+        description="null to annotators of a campaign that is not closed: more questions than pictures and "
+        "rounds give would tell of a further drawing about the same pictures"
+    )
     commitment: str | None
     dataset_version: int | None
     dataset_digest: str | None
@@ -231,11 +242,16 @@ class CampaignRead(Output):
         """As this person may know it.
 
         How many known pictures there are would help to find them, and who knows that a model is judged says
-        yes more readily.
+        yes more readily. Numbers of pictures follow the order of import, which can give a class away.
         """
         read = cls.model_validate(campaign)
+        if not by.may_review:
+            for item in read.classes:
+                item.example_ids = []
         if not by.may_review and campaign.state is not CampaignState.CLOSED:
-            read.kind = read.gold_share = read.gold_bound = read.price = None
+            read.kind = read.gold_share = read.gold_bound = read.price = read.question_count = None
+            for item in read.classes:
+                item.question_count = None
         return read
 
 
@@ -250,6 +266,12 @@ class DrawingRead(Output):
     seed: str | None
     drawn_at: datetime | None = Field(description="null while a worker draws them")
     failure: str | None = Field(description="why drawing was given up; asking again tries again")
+    by_belief_of: str | None = Field(
+        default=None, description="the model by whose belief its classes are drawn; null: uniformly"
+    )
+    floor_percent: int | None = Field(
+        default=None, description="of each question's probability, shared by all possible classes alike"
+    )
 
 
 class DrawingList(Output):
@@ -272,6 +294,7 @@ class DrawingList(Output):
         """All of them, the one that is being drawn last."""
         is_public = campaign.state is CampaignState.CLOSED
         rows: list[Drawing | FurtherDrawing] = [*drawn, *([pending] if pending else [])]
+        laws = [belief_of(row) if isinstance(row, FurtherDrawing) else row.belief for row in rows]
         items = [
             DrawingRead(
                 number=row.number,
@@ -282,8 +305,10 @@ class DrawingList(Output):
                 seed=row.seed if is_public else None,
                 drawn_at=row.drawn_at,
                 failure=getattr(row, "failure", None),
+                by_belief_of=law and law.model_name,
+                floor_percent=law and law.floor_percent,
             )
-            for row in rows
+            for row, law in zip(rows, laws, strict=True)
         ]
         return cls(items=items, further_images=further_images)
 

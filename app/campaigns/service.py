@@ -34,7 +34,7 @@ from app.campaigns.models import (
     Modes,
     PricePer,
 )
-from app.campaigns.noting import draft_facts, note, policy_facts
+from app.campaigns.noting import changed_facts, draft_facts, edited_facts, note, policy_facts
 from app.datasets.models import Dataset, DatasetState
 from app.journal.models import Action
 from app.uses import evaluations_that_use, itself, named, uses_of
@@ -120,7 +120,7 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
     classes = checked_classes(session, details.dataset_id, details.classes, rounds=details.rounds)
     if campaign.is_evaluation:
         _require_the_same_questions(campaign, details, [item.name for item in classes])
-    before = draft_facts(campaign)
+    before = edited_facts(campaign)
     try:
         with session.begin_nested():
             campaign.classes = []
@@ -132,7 +132,9 @@ def edit_campaign(session: Session, campaign: Campaign, details: CampaignDetails
                 setattr(campaign, name, value)
     except IntegrityError as error:
         raise CampaignNameTaken(details.name, named(session, Campaign, details.name)) from error
-    changed = {name: value for name, value in draft_facts(campaign).items() if value != before[name]}
+    changed = changed_facts(before, edited_facts(campaign))
+    if "dataset" in changed:
+        changed["dataset"] = session.get_one(Dataset, campaign.dataset_id).name
     note(session, Action.CAMPAIGN_CHANGED, campaign, by=by, details=changed)
 
 
@@ -274,7 +276,7 @@ def open_campaign(session: Session, campaign: Campaign, *, by: User, now: dateti
         dataset = session.get(Dataset, campaign.dataset_id)
         if dataset is None or dataset.state is not DatasetState.READY:
             raise SourceNotReady
-        campaign.opening_requested_at = now
+        campaign.ask_to_open(now)
         campaign.archived_at = None
         campaign.opening_failure = None
         campaign.attempts = 0
@@ -346,4 +348,5 @@ def lock_state(session: Session, campaign: Campaign) -> None:
     session.flush()  # a refresh would undo what is not written yet
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(state_lock_key(campaign.id))))
-    session.refresh(campaign, ["state", "opening_requested_at", "attempts"], with_for_update=True)
+    changing = ["state", "opening_requested_at", "asking_requested_at", "attempts"]
+    session.refresh(campaign, changing, with_for_update=True)

@@ -16,6 +16,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.claims import Claim, ClaimLost
 from app.datasets import service, versions
+from app.datasets.contradictions import Contradiction, namesakes, twins_of_other_classes
 from app.datasets.errors import DatasetNotReady, VersionPublished
 from app.datasets.intake.limits import MAX_CLASSES, MAX_EXAMPLES
 from app.datasets.intake.shards import Record, shard_key
@@ -26,6 +27,7 @@ from app.journal.models import Action
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
 from clarinet.files.names import NO_LABEL, are_numbers, in_a_row, numbers_among
+from clarinet.files.refusal import MOST_NAMED, shown
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.counting import is_or_are, many
 
@@ -39,18 +41,16 @@ class Packed:
     """Images that an import has packed, and what it says of them.
 
     Args:
-        prefix: where their shards lie in storage.
-        chunks: their records in order, some at a time.
-        shards: how many shards they fill.
+        first_shard: the number in the dataset of the first shard that they fill.
+        chunks: their records in order, some at a time; shards are counted from 0.
         class_names: in the order of the records' classes; None without classes.
         channels: 1 grey, 3 RGB.
         looks: what they look like.
         said: what else becomes of the version's row: made, notes, faults.
     """
 
-    prefix: str
+    first_shard: int
     chunks: Iterator[list[Record]]
-    shards: int
     class_names: list[str] | None
     channels: int
     looks: Looks
@@ -114,32 +114,37 @@ def drop_addition(session: Session, storage: Storage, addition: DatasetVersion, 
         service.delete_files_of(storage, addition_id)
 
 
-def publish(session: Session, storage: Storage, claim: Claim, packed: Packed, *, now: datetime) -> int:
-    """Let packed images join their dataset, all in this transaction; gives how many did.
+def take_shards(session: Session, claim: Claim, shards: int, *, now: datetime) -> tuple[int, list[str]]:
+    """Number of the first shard of images that are to join, and keys of all, which no other attempt gets.
 
-    Shards move before the commit: where it fails, nobody knows of them, and the next try writes over them.
+    Files are copied there before `publish`, which then is a short transaction. What did not join in the end
+    is deleted by who copied it.
+
+    Raises:
+        ClaimLost: as `publish` does.
+    """
+    dataset = _held(session, claim, now=now)
+    first = max(dataset.shards_taken, _last_shard(session, dataset)) + 1
+    dataset.shards_taken = first + shards - 1
+    prefix = service.prefix_of(dataset)
+    return first, [shard_key(prefix, number) for number in range(first, first + shards)]
+
+
+def publish(session: Session, claim: Claim, packed: Packed, *, now: datetime) -> int:
+    """Let images whose shards are there join their dataset, all in this transaction; gives how many did.
 
     Raises:
         ClaimLost: somebody else imports them, or they were dropped; nothing was changed.
         CannotJoin: roll the transaction back.
     """
-    dataset_id = session.scalar(select(DatasetVersion.dataset_id).where(DatasetVersion.id == claim.id))
-    if dataset_id is None:
-        raise ClaimLost
-    # The dataset before the addition, as a deletion has them; so one addition at a time joins.
-    dataset = session.get(Dataset, dataset_id, populate_existing=True, with_for_update={"key_share": True})
-    claims.renew(session, claim, now=now)  # holds the row, so that nobody else can publish or drop it
-    if dataset is None:
-        raise ClaimLost
+    dataset = _held(session, claim, now=now)
     addition = session.get_one(DatasetVersion, claim.id, populate_existing=True)
     joined = _joined(dataset, packed.class_names)
-    last_shard = select(func.max(Example.shard)).where(Example.dataset_id == dataset.id)
-    first_shard = (session.scalar(last_shard) or 0) + 1
     skip_known = bool((addition.upload or {}).get("skip_known"))
-    added = _insert(session, dataset, packed, joined, first_shard=first_shard, skip_known=skip_known)
-    for shard in range(packed.shards):
-        to = shard_key(service.prefix_of(dataset), first_shard + shard)
-        storage.move(shard_key(packed.prefix, shard), to)
+    start = dataset.image_count
+    added = _insert(session, dataset, packed, joined, skip_known=skip_known)
+    twins = twins_of_other_classes(session, dataset.id, joined.names or (), first_position=start)
+    alike = namesakes(session, dataset.id, first_position=start)
     _count(dataset, joined, packed, added)
     number = versions.newest(session, dataset).number
     assert number is not None  # it is published
@@ -149,7 +154,9 @@ def publish(session: Session, storage: Storage, claim: Claim, packed: Packed, *,
         setattr(addition, name, getattr(dataset, name))
     session.flush()
     said = dict(packed.said)
-    said["notes"] = [*said["notes"], *_told(added, joined, dataset)]
+    said["notes"] = [*said["notes"], *_told(added, joined, dataset), *twins.notes, *alike.notes]
+    named = [*said["contradictions"], *added.named, *twins.named, *alike.named]
+    said["contradictions"] = named[:MOST_NAMED]
     claims.release(
         session,
         claim,
@@ -160,6 +167,24 @@ def publish(session: Session, storage: Storage, claim: Claim, packed: Packed, *,
         **said,
     )
     return added.images
+
+
+def _held(session: Session, claim: Claim, *, now: datetime) -> Dataset:
+    """The dataset of a claimed addition; both rows are this transaction's until its end."""
+    dataset_id = session.scalar(select(DatasetVersion.dataset_id).where(DatasetVersion.id == claim.id))
+    if dataset_id is None:
+        raise ClaimLost
+    # The dataset before the addition, as a deletion has them; so one addition at a time joins.
+    dataset = session.get(Dataset, dataset_id, populate_existing=True, with_for_update={"key_share": True})
+    claims.renew(session, claim, now=now)  # holds the row, so that nobody else can publish or drop it
+    if dataset is None:
+        raise ClaimLost
+    return dataset
+
+
+def _last_shard(session: Session, dataset: Dataset) -> int:
+    found = session.scalar(select(func.max(Example.shard)).where(Example.dataset_id == dataset.id))
+    return found or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,21 +201,26 @@ class _Joined:
 
 @dataclass(slots=True)
 class _Known:
-    """The digests of the images that are there, and the sum over them that names a version."""
+    """The images that are there by their pixels, and the sum over them that names a version."""
 
-    digests: set[bytes] = field(default_factory=set)
+    digests: dict[bytes, int | None] = field(default_factory=dict)  # with the class of the first of these
     sum: Any = field(default_factory=hashlib.sha256)  # hashlib's type has no public name
 
     @classmethod
     def of(cls, session: Session, dataset_id: Any) -> "_Known":
         known = cls()
-        query = select(Example.digest).where(Example.dataset_id == dataset_id).order_by(Example.position)
-        for digest in session.scalars(query.execution_options(yield_per=20_000)):
-            known.add(bytes.fromhex(digest))
+        query = (
+            select(Example.digest, Example.true_class)
+            .where(Example.dataset_id == dataset_id)
+            .order_by(Example.position)
+        )
+        for digest, true_class in session.execute(query.execution_options(yield_per=20_000)):
+            known.add(bytes.fromhex(digest), true_class)
         return known
 
-    def add(self, digest: bytes) -> None:
-        self.digests.add(digest)
+    def add(self, digest: bytes, true_class: int | None) -> None:
+        if self.digests.get(digest) is None:
+            self.digests[digest] = true_class
         self.sum.update(digest)
 
 
@@ -203,6 +233,8 @@ class _Added:
     left_out: int = 0  # known before
     same: int = 0  # joined although they are the same as one that is there
     twins: int = 0  # joined although they are the same as one that came with them
+    otherwise: int = 0  # of those left out: came under another class
+    named: list[Contradiction] = field(default_factory=list)  # the first of these
     size_bytes: int = 0
     digest: str = ""  # of the dataset with them
 
@@ -231,7 +263,7 @@ def _joined(dataset: Dataset, given: Sequence[str] | None) -> _Joined:
 
 
 def _insert(
-    session: Session, dataset: Dataset, packed: Packed, joined: _Joined, *, first_shard: int, skip_known: bool
+    session: Session, dataset: Dataset, packed: Packed, joined: _Joined, *, skip_known: bool
 ) -> _Added:
     """Rows for the images that join, behind those that are there."""
     known = _Known.of(session, dataset.id)
@@ -240,14 +272,15 @@ def _insert(
         rows = []
         for record in records:
             digest = bytes.fromhex(record.digest)
+            true_class = joined.number(record.true_class)
             if digest in before and skip_known:
                 added.left_out += 1
+                _note_otherwise(added, record, true_class, known.digests[digest], joined)
                 continue
             added.same += digest in before
             added.twins += digest in known.digests and digest not in before
-            known.add(digest)
-            true_class = joined.number(record.true_class)
-            rows.append(record._replace(true_class=true_class, shard=record.shard + first_shard))
+            known.add(digest, true_class)
+            rows.append(record._replace(true_class=true_class, shard=record.shard + packed.first_shard))
             added.counts[record.split, true_class] += 1
             added.size_bytes += record.byte_length
         if rows:
@@ -260,6 +293,20 @@ def _insert(
         raise CannotJoin(f"Together there would be more than {MAX_EXAMPLES} images.")
     added.digest = known.sum.hexdigest()
     return added
+
+
+def _note_otherwise(
+    added: _Added, record: Record, true_class: int | None, theirs: int | None, joined: _Joined
+) -> None:
+    """Keep that an image that is left out came under another class than it has in the dataset."""
+    if joined.names is None or true_class is None or theirs in (None, true_class):
+        return
+    added.otherwise += 1
+    if len(added.named) == MOST_NAMED:
+        return
+    has, came = joined.names[theirs or 0], joined.names[true_class]
+    why = f"came as {came!r:.80} and is in the dataset as {has!r:.80}, which counts"
+    added.named.append({"file": shown(record.filename or "an image without a name"), "why": why})
 
 
 def _count(dataset: Dataset, joined: _Joined, packed: Packed, added: _Added) -> None:
@@ -295,7 +342,21 @@ def _told(added: _Added, joined: _Joined, dataset: Dataset) -> list[str]:
             f"{many(added.twins, 'image')} {is_or_are(added.twins)} the same as another one that came along; "
             "a campaign may ask about each only once."
         )
-    if joined.new and len(joined.new) < len(joined.names or ()):
+    if added.otherwise:
+        told.append(
+            f"{many(added.otherwise, 'image')} of these came under another class; the dataset's counts."
+        )
+    unknown = sum(count for (_, of), count in added.counts.items() if of is None)
+    if joined.names and unknown:
+        told.append(f"{many(unknown, 'image')} came without a class, so it is not known for scoring.")
+    if joined.new:
         what = "a new class" if len(joined.new) == 1 else "new classes"
-        told.append(f"{dataset.name} has {what}: {in_a_row(joined.new)}.")
+        had_some = len(joined.new) < len(joined.names or ())
+        first = "" if had_some else " Of the images before nobody knows the class."
+        told.append(f"{dataset.name} has {what}: {in_a_row(joined.new)}.{first}")
+        told.append(
+            "Campaigns keep the classes with which they were opened: one that lacks what is new may be let "
+            "ask about its images, too, and every such question deserves a no. A new campaign can ask about "
+            f"{in_a_row(joined.new)}."
+        )
     return told

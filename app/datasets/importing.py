@@ -3,19 +3,17 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from app import jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.claims import MAX_ATTEMPTS, give_up, unclaimed
+from app.claims import MAX_ATTEMPTS, give_up, waiting_ids
 from app.datasets.errors import ImportNotKept
 from app.datasets.models import Dataset, DatasetState, DatasetVersion
 from app.datasets.service import delete_examples
 from app.datasets.uploads import NamesEncoding
-
-WAITING_AT_ONCE = 20
 
 Imported = type[Dataset] | type[DatasetVersion]
 JOB_OF: dict[Imported, str] = {Dataset: jobs.IMPORT_DATASET, DatasetVersion: jobs.ADD_IMAGES}
@@ -71,18 +69,8 @@ def _name(row: Dataset | DatasetVersion) -> str:
 
 def waiting_imports(session: Session, model: Imported, now: datetime) -> list[UUID]:
     """Imports that nobody works on, oldest first."""
-    return list(
-        session.scalars(
-            select(model.id)
-            .where(
-                model.state == DatasetState.IMPORTING,
-                unclaimed(model, now),
-                model.attempts < MAX_ATTEMPTS,
-            )
-            .order_by(model.created_at)
-            .limit(WAITING_AT_ONCE)
-        )
-    )
+    importing = model.state == DatasetState.IMPORTING
+    return waiting_ids(session, model, importing, order=model.created_at, now=now)
 
 
 def give_up_imports(session: Session, model: Imported, now: datetime) -> list[UUID]:

@@ -44,6 +44,8 @@ class Importable(Claimable):
     notes: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
     # Files that could not be taken in, with why: {"file": ..., "why": ...}; of many the first.
     faults: Mapped[list[dict[str, str]]] = mapped_column(JSON, default=list, server_default="[]")
+    # Images about which something else says another class, or that are called like others; as the faults.
+    contradictions: Mapped[list[dict[str, str]]] = mapped_column(JSON, default=list, server_default="[]")
     # How, where these are not the published images, as the file itself says.
     made: Mapped[str | None] = mapped_column(String(MAX_MADE))
 
@@ -93,6 +95,8 @@ class Dataset(Importable, Holding, Base):
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
     archived_at: Mapped[datetime | None]  # hidden from lists since then
+    # The highest number of a shard that was promised to images on their way, whether they came or not.
+    shards_taken: Mapped[int] = mapped_column(default=0, server_default="0")
 
 
 class DatasetVersion(Importable, Holding, Base):
@@ -138,7 +142,7 @@ class Example(Base):
     byte_offset: Mapped[int] = mapped_column(BigId)
     byte_length: Mapped[int]
     digest: Mapped[str] = mapped_column(String(64))  # SHA-256 of the stored bytes
-    # Its path in the archive. For admins alone: it can give the class away. None: an array has none.
+    # Its path in the archive. For admins and reviewers: it can give the class away. None: an array has none.
     filename: Mapped[str | None] = mapped_column(String(MAX_NAME_LENGTH))
     media_type: Mapped[str] = mapped_column(String(32))  # image/png or image/jpeg: what we encoded
     width: Mapped[int]  # pixels

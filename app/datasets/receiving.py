@@ -1,5 +1,6 @@
 """Uploads over HTTP: a form, a bare body, or the path of a file on the server. Never held in memory."""
 
+import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,8 +16,9 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.datasets.errors import BadUpload
 from app.datasets.schemas import MAX_CLASSES_TEXT, DatasetCreate, ImagesAdd
-from app.datasets.uploads import NamesEncoding, Upload, open_server_file
+from app.datasets.uploads import FirstClass, NamesEncoding, Upload, open_server_file
 from app.deps import FORM_TYPES, StorageDep
+from app.idempotency import ASKED
 from app.spelling import reads_body_or, refuse_unknown_fields, refuse_unknown_query, worded
 from app.storage import Storage
 from clarinet.files.json_text import json_of
@@ -34,6 +36,7 @@ SENT: dict[str, Any] = {
     "skip_bad": {"type": "boolean", "default": False},
     "encoding": {"type": "string", "enum": list(get_args(NamesEncoding)), "default": ""},
     "classes": {"type": "string", "maxLength": MAX_CLASSES_TEXT, "default": ""},
+    "first_class": {"type": "string", "enum": list(get_args(FirstClass)), "default": ""},
 }
 NAMED: dict[str, Any] = {
     "name": {"type": "string", "minLength": 1, "maxLength": 120},
@@ -180,7 +183,7 @@ async def _read_json(request: Request) -> object:
         body += chunk
         if len(body) > MAX_JSON_BYTES:
             raise BadUpload(f"A JSON body of this address has at most {MAX_JSON_BYTES // 1024} KB.")
-    request.state.asked = body
+    setattr(request.state, ASKED, body)
     try:
         values: object = json_of(body)
     except ValueError as error:
@@ -191,16 +194,21 @@ async def _read_json(request: Request) -> object:
 async def _spool(
     request: Request, storage: Storage, details: DatasetCreate | ImagesAdd, filename: str
 ) -> AsyncIterator[Upload]:
-    folder = storage.path("uploads")
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder) as file:  # beside the storage: /tmp is memory on many systems
+    with tempfile.TemporaryFile(dir=storage.spool()) as file:
+        digest = hashlib.sha256()
+
+        def keep(data: bytes) -> None:
+            digest.update(data)
+            file.write(data)
+
         waiting = bytearray()
         async for chunk in request.stream():
             waiting += chunk
             if len(waiting) >= WRITE_BYTES:
-                await to_thread.run_sync(file.write, bytes(waiting))
+                await to_thread.run_sync(keep, bytes(waiting))
                 waiting.clear()
-        file.write(waiting)
+        keep(bytes(waiting))
         file.seek(0)
+        setattr(request.state, ASKED, digest.digest())
         name = PurePosixPath(filename).name or "upload"
         yield Upload(file, name, **_choices(details))

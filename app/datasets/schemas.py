@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_CLASSES
 from app.datasets.models import DatasetState, Split
-from app.datasets.uploads import Kind, NamesEncoding
+from app.datasets.uploads import FirstClass, Kind, NamesEncoding
 from app.schemas import Input, Name, Output, Text
 from clarinet.recipes.choices import Looks
 
@@ -25,6 +25,10 @@ class _Sent(Input):
     )
     classes: Annotated[str, StringConstraints(max_length=MAX_CLASSES_TEXT)] = Field(
         default="", description="names for the classes of an npz that numbers them, from 0 on; one a line"
+    )
+    first_class: FirstClass = Field(
+        default="",
+        description="from which number an npz counts classes; empty: from 0, if that can be",
     )
     path: Annotated[str, StringConstraints(max_length=4096)] | None = Field(
         default=None, description="a file below one of the folders in CLARINET_DATASET_ROOTS"
@@ -81,6 +85,9 @@ class DatasetRead(Output):
     )
     notes: list[str] = Field(description="what an admin should know of the import, in sentences")
     faults: list[FaultRead] = Field(description="files that could not be taken in; of many the first 100")
+    contradictions: list[FaultRead] = Field(
+        description="images of which something else says another class, or called like others; the first 100"
+    )
     made: str | None
     class_names: list[str] | None
     channels: int | None
@@ -115,6 +122,7 @@ class VersionRead(Output):
     )
     notes: list[str]
     faults: list[FaultRead]
+    contradictions: list[FaultRead]
     first_position: int | None = Field(description="of its own images, which lie behind all others")
     class_names: list[str] | None
     train_count: int

@@ -221,6 +221,16 @@ def examples_of(
     )
 
 
+def beside(
+    session: Session, example: Example, *, split: Split | None = None, true_class: int | None = None
+) -> tuple[int | None, int | None]:
+    """Ids of the examples before and behind this one by position, among a split and class if given."""
+    among = select(Example.id).where(*_about(example.dataset_id, split, true_class))
+    before = among.where(Example.position < example.position).order_by(Example.position.desc()).limit(1)
+    behind = among.where(Example.position > example.position).order_by(Example.position).limit(1)
+    return session.scalar(before), session.scalar(behind)
+
+
 def per_class(
     counts: Mapping[tuple[str, int | None], int], class_names: Sequence[str] | None
 ) -> dict[str, list[int]]:

@@ -16,8 +16,9 @@ from app.storage import Storage
 Kind = Literal["auto", "zip", "npz"]
 # Of the names in a zip that does not say it; "" finds out.
 NamesEncoding = Literal[
-    "", "utf-8", "gb18030", "big5", "cp932", "cp949", "cp437", "cp866", "cp1252", "cp1251"
+    "", "utf-8", "gb18030", "big5", "cp932", "cp949", "cp437", "cp850", "cp866", "cp1252", "cp1251"
 ]
+FirstClass = Literal["", "0", "1"]  # from which number an npz counts classes; "": from 0, if that can be
 SKIP_BAD, SAY_ENCODING = "skip_bad", "say_encoding"  # by which a failed import may still succeed
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # npz files are zips, too
 COPY_BYTES = 1024 * 1024
@@ -35,6 +36,7 @@ class Upload:
     skip_bad: bool = False  # go on without files that cannot be taken in
     encoding: NamesEncoding = ""
     classes: str = ""  # names for numbers, one a line
+    first_class: FirstClass = ""
 
 
 def upload_prefix(import_id: UUID) -> str:
@@ -61,6 +63,7 @@ def store_upload(storage: Storage, import_id: UUID, upload: Upload) -> dict[str,
     _copy(storage, f"{prefix}/data", upload.file)
     kept: dict[str, Any] = {"kind": upload.kind, "name": name, "data": f"{prefix}/data"}
     kept |= {"skip_bad": upload.skip_bad, "encoding": upload.encoding, "classes": upload.classes}
+    kept["first_class"] = upload.first_class
     if upload.table is not None:
         _copy(storage, f"{prefix}/table", upload.table)
         kept |= {"table": f"{prefix}/table", "table_name": _name_of(upload.table_name) or "table.csv"}

@@ -18,7 +18,7 @@ from app.datasets.errors import DatasetNotReady, VersionNotFound
 from app.datasets.models import Dataset, DatasetState, DatasetVersion, Holding
 
 HELD = tuple(Holding.__annotations__)
-SAID = ("state", "progress", "progress_total", "notes", "faults", "made")
+SAID = ("state", "progress", "progress_total", "notes", "faults", "contradictions", "made")
 
 
 def first_version(dataset: Dataset, *, now: datetime) -> DatasetVersion:

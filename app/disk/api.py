@@ -20,7 +20,7 @@ def read_disk_use(
     return DiskRead(
         items=[DiskUseRead.model_validate(use) for use in found],
         measured_at=found[0].measured_at if found else None,
-        free_bytes=service.free_bytes(storage),
+        free_bytes=storage.free_bytes(),
         keep_logs_days=settings.keep_logs_days,
         keep_checkpoints_days=settings.keep_checkpoints_days,
     )

@@ -1,10 +1,8 @@
 """Adding up what uses the disk: a walk over all files, which upkeep takes once an hour."""
 
-import os
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
@@ -28,9 +26,9 @@ _KIND_OF = {
 def measure(database: Database, storage: Storage, *, now: datetime) -> None:
     """Add up all files and keep the sums; no transaction is open during the walk."""
     sizes, files = Counter[DiskKind](), Counter[DiskKind]()
-    for path, size in _files(storage.root):
-        kind = _kind(path.relative_to(storage.root))
-        sizes[kind] += size
+    for about in storage.listed():
+        kind = _kind(PurePosixPath(about.key))
+        sizes[kind] += about.size
         files[kind] += 1
     sizes[DiskKind.DATABASE], files[DiskKind.DATABASE] = _database(database.read)
     with database.write.begin() as session:
@@ -38,24 +36,9 @@ def measure(database: Database, storage: Storage, *, now: datetime) -> None:
             session.merge(DiskUse(kind=kind, size_bytes=sizes[kind], files=files[kind], measured_at=now))
 
 
-def _kind(path: Path) -> DiskKind:
+def _kind(path: PurePosixPath) -> DiskKind:
     kind = _KIND_OF.get(path.parts[0], DiskKind.OTHER)
     return DiskKind.LOGS if kind is DiskKind.CHECKPOINTS and path.name == trials.LOG else kind
-
-
-def _files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Every file below a folder with its size; what goes meanwhile is left out."""
-    waiting = [str(folder)]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
-        except FileNotFoundError:
-            continue
 
 
 def _database(reading: sessionmaker[Session]) -> tuple[int, int]:
@@ -65,7 +48,7 @@ def _database(reading: sessionmaker[Session]) -> tuple[int, int]:
         if url.get_backend_name() == "postgresql":
             return session.scalars(select(func.pg_database_size(func.current_database()))).one(), 0
     path = Path(url.database or "")
-    found = [size for file, size in _files(path.parent) if file.parent == path.parent and _is_of(file, path)]
+    found = [file.stat().st_size for file in path.parent.iterdir() if _is_of(file, path)]
     return sum(found), len(found)
 
 

@@ -3,11 +3,9 @@
 Only what a row says is over goes. A folder that no row knows stays: it may belong to another database.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Self
 from uuid import UUID
 
@@ -50,7 +48,8 @@ class Policy:
 def tidy(database: Database, storage: Storage, policy: Policy, *, now: datetime) -> int:
     """Delete what has been kept long enough; gives how many files and folders went."""
     gone = 0
-    ids = list(_trial_ids(storage))
+    there = _there(storage)
+    ids = list(there)
     for start in range(0, len(ids), AT_ONCE):
         some = ids[start : start + AT_ONCE]
         with database.read.begin() as session:
@@ -58,7 +57,7 @@ def tidy(database: Database, storage: Storage, policy: Policy, *, now: datetime)
             published = set(session.scalars(select(Model.key).where(Model.trial_id.in_(some))))
         for trial in ended:
             try:
-                if _due(storage, trial, policy, published, now=now):
+                if _due(there[trial.id], trial, policy, published, now=now):
                     gone += _tidy_trial(database, storage, trial.id, policy, now=now)
             except OSError:  # a file of somebody else's must not keep all that comes after it
                 log.warning("disk.not_tidied", trial_id=str(trial.id), exc_info=True)
@@ -69,35 +68,44 @@ def tidy(database: Database, storage: Storage, policy: Policy, *, now: datetime)
         return gone + _tidy_snapshots(session, storage, now=now)
 
 
-def _trial_ids(storage: Storage) -> Iterator[UUID]:
-    """Trials that have a folder of any kind."""
-    names = {
-        path.name
-        for folder in (trials.FOLDER, registry.FOLDER)
-        if storage.path(folder).is_dir()
-        for path in storage.path(folder).iterdir()
-    }
-    for name in sorted(names):
-        with suppress(ValueError):  # not one of ours
-            yield UUID(name)
+@dataclass(slots=True)
+class _Left:
+    """Names of what a trial has left: of its own files, and of its claims' models."""
+
+    own: set[str] = field(default_factory=set)
+    models: set[str] = field(default_factory=set)
+
+
+def _there(storage: Storage) -> dict[UUID, _Left]:
+    """What each trial has left; one look at everything, because asking a bucket about each takes an hour."""
+    found: dict[UUID, _Left] = {}
+    for folder, kind in ((trials.FOLDER, "own"), (registry.FOLDER, "models")):
+        for name, names in sorted(storage.names_by_folder(folder).items()):
+            with suppress(ValueError):  # not one of ours
+                setattr(found.setdefault(UUID(name), _Left()), kind, names)
+    return found
+
+
+def _left(storage: Storage, trial_id: UUID) -> _Left:
+    return _Left(
+        storage.names(trials.trial_prefix(trial_id)), storage.names(registry.models_prefix(trial_id))
+    )
 
 
 def _over(trial_ids: list[UUID]) -> Select[Trial]:
     return select(Trial).where(Trial.id.in_(trial_ids), Trial.state.not_in(trials.UNFINISHED))
 
 
-def _due(storage: Storage, trial: Trial, policy: Policy, published: set[str], *, now: datetime) -> list[str]:
+def _due(left: _Left, trial: Trial, policy: Policy, published: set[str], *, now: datetime) -> list[str]:
     """What has been kept long enough of a trial that is over, and what a lost claim of it did not publish."""
     prefix = trials.trial_prefix(trial.id)
     age = now - (trial.finished_at or now)
     rest = timedelta(0) if trial.state is TrialState.SUCCEEDED else policy.checkpoints
     kept_for = ((trials.CHECKPOINT, rest), (trials.LOG, policy.logs))
-    due = [f"{prefix}/{name}" for name, kept in kept_for if age >= kept]
+    due = [f"{prefix}/{name}" for name, kept in kept_for if age >= kept and name in left.own]
     models = registry.models_prefix(trial.id)
-    folder = storage.path(models)
-    claims = [f"{models}/{path.name}" for path in folder.iterdir()] if folder.is_dir() else []
-    lost = [key for key in claims if key not in published]
-    return [key for key in due if storage.path(key).exists()] + lost
+    claims = [f"{models}/{name}" for name in sorted(left.models)]
+    return due + [key for key in claims if key not in published]
 
 
 def _tidy_trial(
@@ -109,15 +117,15 @@ def _tidy_trial(
         if trial is None:  # it is tried again, or has been deleted with its files
             return 0
         published = set(session.scalars(select(Model.key).where(Model.trial_id == trial_id)))
-        due = _due(storage, trial, policy, published, now=now)
+        due = _due(_left(storage, trial_id), trial, policy, published, now=now)
+        own = trials.trial_prefix(trial_id)
         for key in due:
-            if storage.path(key).is_dir():
-                storage.delete_tree(key)
+            if key.startswith(f"{own}/"):
+                storage.delete(key)
             else:
-                _unlink(storage.path(key))
-        for prefix in (trials.trial_prefix(trial_id), registry.models_prefix(trial_id)):
-            with suppress(OSError):  # there is something in it yet, or it is no more
-                storage.path(prefix).rmdir()
+                storage.delete_tree(key)
+        for prefix in (own, registry.models_prefix(trial_id)):
+            storage.drop_empty(prefix)
         return len(due)
 
 
@@ -128,27 +136,17 @@ def _tidy_snapshots(session: Session, storage: Storage, *, now: datetime) -> int
     )
     gone = 0
     for run in session.scalars(waiting):
-        path = storage.path(labels.key_of(run.snapshot_digest or ""))
+        key = labels.key_of(run.snapshot_digest or "")
         is_used = select(Run.id).where(Run.snapshot_digest == run.snapshot_digest).exists()
         if session.scalar(select(is_used)):
             run.snapshot_digest = None  # it goes with the run that uses it
-        elif _rested(path, now):
-            gone += _unlink(path)
+        elif _rested(storage, key, now):
+            gone += storage.delete(key)
             run.snapshot_digest = None
     return gone
 
 
-def _rested(path: Path, now: datetime) -> bool:
+def _rested(storage: Storage, key: str, now: datetime) -> bool:
     """Whether nobody has frozen these labels again lately."""
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC) <= now - SNAPSHOT_REST
-    except FileNotFoundError:
-        return True
-
-
-def _unlink(path: Path) -> int:
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return 0
-    return 1
+    about = storage.about(key)
+    return about is None or about.changed_at <= now - SNAPSHOT_REST

@@ -21,6 +21,6 @@ class DiskRead(Output):
 
     items: list[DiskUseRead] = Field(description="largest first; none before upkeep has looked once")
     measured_at: datetime | None
-    free_bytes: int = Field(description="at this moment, where images and models lie")
+    free_bytes: int | None = Field(description="at this moment, where images and models lie; null: a bucket")
     keep_logs_days: int
     keep_checkpoints_days: int

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from app.evaluations.finite import ends_of_share
 from clarinet.recipes.binomial import MISSED, beta_quantile, clopper_pearson, incomplete_beta, trials_needed
 
 FEWEST_IN_STRATUM = 10  # with fewer, what a stratum says of its own spread is chance
@@ -23,6 +24,11 @@ class Interval:
     estimate: float
     low: float
     high: float
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether every picture was judged, so that nothing was estimated."""
+        return self.low == self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +62,11 @@ class Difference:
     p_value: float
 
 
-def accuracy_interval(yes: int, asked: int) -> Interval:
+def accuracy_interval(yes: int, asked: int, population: int | None = None) -> Interval:
     """The accuracy where people called so many predictions right, of pictures drawn at random.
+
+    `population`: of how many they were drawn; None: of so many that it makes no difference. Where the draw is
+    a large part of them the interval is shorter, and with all of them there is none: both ends are the share.
 
     The interval is the exact one: whatever the accuracy is, it holds it in 95 of 100 evaluations or more.
     Wilson's and the mid-P interval are 3 % shorter, but hold some accuracies near 99 % in 92 of 100 only,
@@ -66,7 +75,8 @@ def accuracy_interval(yes: int, asked: int) -> Interval:
     Raises:
         ValueError: numbers out of range.
     """
-    return Interval(yes / asked if asked else math.nan, *clopper_pearson(yes, asked))
+    ends = clopper_pearson(yes, asked) if population is None else ends_of_share(yes, asked, population)
+    return Interval(yes / asked, *ends)
 
 
 def questions_needed(half_width: float, expected: float | None = None) -> int:

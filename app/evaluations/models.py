@@ -47,6 +47,11 @@ class Evaluation(Base):
         """Predictions about which people are asked."""
         return self.sample_size - self.known_count
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every image of the target is judged: then nothing is sampled."""
+        return self.sample_size == self.population
+
 
 class EvaluatedImage(Base):
     """An image of the sample, and the question whose answers say whether its prediction is right."""

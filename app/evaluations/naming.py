@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -80,24 +81,54 @@ def confusion_of(session: Session, evaluation: Evaluation) -> Confusion | None:
         weights = {class_: has / max(drawn, 1) for class_, (has, drawn, _) in enumerate(evaluation.strata)}
     is_certain = is_whole and not none_of_these and not unnamed
     classes = tuple(
-        _found(name, class_, counts[class_], weights, is_certain=is_certain)
+        _found(name, class_, counts[class_], weights, is_certain=is_certain, is_whole=evaluation.is_whole)
         for class_, name in enumerate(evaluation.class_names)
     )
     return Confusion(tuple(map(tuple, counts)), classes, none_of_these, unnamed, is_whole)
 
 
 def _found(
-    name: str, class_: int, row: Sequence[int], weights: Mapping[int, float] | None, *, is_certain: bool
+    name: str,
+    class_: int,
+    row: Sequence[int],
+    weights: Mapping[int, float] | None,
+    *,
+    is_certain: bool,
+    is_whole: bool,
 ) -> Found:
     shown, right = sum(row), row[class_]
     if not shown:
         return Found(name, 0, 0, None, None)
     if weights is None:
-        interval = accuracy_interval(right, shown) if is_certain else None
+        interval = accuracy_interval(right, shown, shown if is_whole else None) if is_certain else None
         return Found(name, shown, right, right / shown, interval)
     weighted = [count * weights.get(predicted, 0.0) for predicted, count in enumerate(row)]
     total = sum(weighted)
     return Found(name, shown, right, weighted[class_] / total if total else None, None)
+
+
+def named_of(session: Session, model_id: UUID, example_id: int) -> list[tuple[int | None, int]]:
+    """What people named that a picture shows after their no to a model's prediction: class and how often.
+
+    The most frequent first; None: none of the classes, or they could not tell.
+    """
+    count = func.count(Answer.id.distinct())  # models share answers, and one has several evaluations
+    rows = session.execute(
+        select(Naming.class_, count)
+        .join(Answer, Answer.id == Naming.answer_id)
+        .join(Question, COUNTS)
+        .join(EvaluatedImage, EvaluatedImage.question_id == Question.id)
+        .join(Evaluation, Evaluation.id == EvaluatedImage.evaluation_id)
+        .where(
+            Evaluation.model_id == model_id,
+            EvaluatedImage.example_id == example_id,
+            Answer.value == AnswerValue.NO,
+            ~Answer.is_hasty,
+        )
+        .group_by(Naming.class_)
+        .order_by(count.desc(), Naming.class_)
+    )
+    return [(class_, number) for class_, number in rows]
 
 
 def _votes(session: Session, evaluation: Evaluation) -> dict[int, Counter[int]]:

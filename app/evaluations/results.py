@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, case, func, select
+from sqlalchemy import ColumnElement, Uuid, and_, case, column, func, select, table
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.accounts.models import User
@@ -21,6 +21,8 @@ from app.evaluations.judging import COUNTS, Cell, cells_of
 from app.evaluations.models import EvaluatedImage, Evaluation
 from clarinet.recipes.counting import many
 
+# Of the registry, which builds on this feature: nothing of it may be imported here.
+MODEL = table("model", column("id", Uuid), column("trial_id", Uuid))
 FEWEST = 30  # judged images before a run's page tells an accuracy
 
 
@@ -112,6 +114,11 @@ class Measured:
         """Who answered, in words."""
         return _by_whom(self.people, self.simulated)
 
+    @property
+    def in_short(self) -> str:
+        """The same where there is little room."""
+        return "by people" if self.people > self.simulated else "by simulated annotators"
+
 
 def _by_whom(people: int, simulated: int) -> str:
     """ "4 people", and programs by their name: nobody shall take their word for people's."""
@@ -165,7 +172,7 @@ def _result(
         wrong=wrong,
         untold=images - right - wrong - waiting,
         waiting=waiting,
-        interval=_interval(cells, is_even=is_even)
+        interval=_interval(cells, is_even=is_even, population=evaluation.population)
         if evaluation.strata is None
         else _interval_by_class(cells, evaluation.strata, is_even=is_even),
         corrected=_corrected(right, right + wrong, known)
@@ -177,7 +184,7 @@ def _result(
         unanimous=sum(cell.unanimous for cell in cells),
         unanimous_right=sum(cell.unanimous_right for cell in cells),
         classes=tuple(
-            _of_class(name, [cell for cell in cells if cell.class_ == class_], is_even=is_even)
+            _of_class(name, class_, cells, evaluation, is_even=is_even)
             for class_, name in enumerate(evaluation.class_names)
         ),
         known=known,
@@ -185,8 +192,11 @@ def _result(
     )
 
 
-def _interval(cells: Sequence[Cell], *, is_even: bool) -> Interval | None:
-    """Of the share that is right; None where nothing tells it.
+def _interval(cells: Sequence[Cell], *, is_even: bool, population: int | None) -> Interval | None:
+    """Of the share that is right, among so many pictures; None where nothing tells it.
+
+    What nobody can tell is left out of the share, and counts as a picture that nobody was asked about: it may
+    be right or wrong. So a share is counted, and not estimated, only where each picture was judged.
 
     Answers that were known before are about predictions that another model shares, which are right more often
     than the others. Unless every image is judged (`is_even`), both parts count by how many images they have.
@@ -199,7 +209,9 @@ def _interval(cells: Sequence[Cell], *, is_even: bool) -> Interval | None:
         strata.append(Stratum(images, right, judged))
     if len(strata) > 1:
         return stratified_interval(strata)
-    return accuracy_interval(strata[0].yes, strata[0].asked) if strata else None
+    if not strata:
+        return None
+    return accuracy_interval(strata[0].yes, strata[0].asked, population)
 
 
 def _interval_by_class(
@@ -219,12 +231,25 @@ def _interval_by_class(
                 found.append(Stratum(population * images / sampled, right, judged))
             elif unasked:
                 return None
-    return stratified_interval(found) if found else None
+    if not found:
+        return None
+    if all(sampled == has for has, sampled, _ in strata) and not sum(cell.unasked for cell in cells):
+        right, judged = _sums(cells, "right", "judged")
+        return accuracy_interval(right, judged, sum(has for has, _, _ in strata))
+    return stratified_interval(found)
 
 
-def _of_class(name: str, cells: Sequence[Cell], *, is_even: bool) -> ClassResult:
-    images, right, wrong = _sums(cells, "images", "right", "wrong")
-    return ClassResult(name, images, right, wrong, _interval(cells, is_even=is_even))
+def _of_class(
+    name: str, class_: int, cells: Sequence[Cell], evaluation: Evaluation, *, is_even: bool
+) -> ClassResult:
+    own = [cell for cell in cells if cell.class_ == class_]
+    images, right, wrong = _sums(own, "images", "right", "wrong")
+    population = None  # how many the target has is known of what was drawn class by class, or as a whole
+    if evaluation.is_whole:
+        population = images
+    elif evaluation.strata is not None:
+        population = evaluation.strata[class_][0]
+    return ClassResult(name, images, right, wrong, _interval(own, is_even=is_even, population=population))
 
 
 def _parts(cells: Sequence[Cell], *, is_even: bool) -> list[list[Cell]]:
@@ -312,6 +337,15 @@ def measured_by_people(session: Session, run_ids: Collection[UUID]) -> dict[UUID
 def models_by_people(session: Session, model_ids: Collection[UUID]) -> dict[UUID, Measured]:
     """The same of models; a run has one for each of its seeds, and people judged one of them."""
     return _measured(session, Evaluation.model_id, model_ids)
+
+
+def trials_by_people(session: Session, trial_ids: Collection[UUID]) -> dict[UUID, Measured]:
+    """The same of a run's seeds."""
+    rows = session.execute(select(MODEL.c.id, MODEL.c.trial_id).where(MODEL.c.trial_id.in_(trial_ids)))
+    trial_of = dict(rows.all())
+    return {
+        trial_of[model_id]: found for model_id, found in models_by_people(session, trial_of.keys()).items()
+    }
 
 
 def _measured(

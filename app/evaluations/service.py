@@ -4,7 +4,7 @@ from app.evaluations.asking import Judged, Plan, Wishes, create_evaluation, plan
 from app.evaluations.comparing import Comparison, compare_two, comparisons_of
 from app.evaluations.drawing import name_questions, questions_to_ask
 from app.evaluations.listing import evaluation_of, get_evaluation, list_evaluations
-from app.evaluations.naming import Confusion, confusion_of
+from app.evaluations.naming import Confusion, confusion_of, named_of
 from app.evaluations.results import (
     Measured,
     Result,
@@ -12,6 +12,7 @@ from app.evaluations.results import (
     models_by_people,
     result_of,
     results_of,
+    trials_by_people,
 )
 from app.evaluations.verdicts import Verdict, verdicts_of
 
@@ -34,9 +35,11 @@ __all__ = [
     "measured_by_people",
     "models_by_people",
     "name_questions",
+    "named_of",
     "plans",
     "questions_to_ask",
     "result_of",
     "results_of",
+    "trials_by_people",
     "verdicts_of",
 ]

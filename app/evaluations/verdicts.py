@@ -20,15 +20,15 @@ class Verdict:
 
 
 def verdicts_of(session: Session, model_id: UUID) -> dict[int, Verdict]:
-    """By example: the pictures of all evaluations of a model that somebody has judged, the newest's first."""
-    newest_last = (
+    """By example: the pictures of all evaluations of a model that somebody has judged, as the newest says."""
+    oldest_first = session.scalars(
         select(Evaluation.id)
         .where(Evaluation.model_id == model_id)
         .order_by(Evaluation.created_at, Evaluation.id)
-    )
+    ).all()
+    age = {evaluation_id: place for place, evaluation_id in enumerate(oldest_first)}
+    rows = [row for row in session.execute(images_judged(oldest_first)) if row.yes or row.no]
     return {
         row.example_id: Verdict(row.yes, row.no, verdict_of(row))
-        for evaluation_id in session.scalars(newest_last).all()
-        for row in session.execute(images_judged([evaluation_id]))
-        if row.yes or row.no
+        for row in sorted(rows, key=lambda row: age[row.evaluation_id])
     }

@@ -21,16 +21,6 @@ from app.fast import statements
 from app.fast.leasing import lease, lease_questions, lock_campaign
 from app.fast.prepared import Bound, run_all
 
-# What a known picture has in place of an effect.
-_NO_EFFECT: dict[str, object] = {
-    "slots": None,
-    "is_waiting": None,
-    "move": 0,
-    "candidate_class": None,
-    "is_first": False,
-    "finished": 0,
-}
-
 
 def answer(
     session: Session,
@@ -45,7 +35,7 @@ def answer(
     """As `app.annotation.answering.answer`."""
     campaign, decision, asked = _decided(session, campaign_id, submitted, by=by, now=now)
     note_gold(session, campaign, decision.stored, by=by, now=now)
-    writes = _writes(campaign, decision.stored, by=by, now=now)
+    writes = _writes(campaign, decision, by=by, now=now)
     if any(item.answer.value is AnswerValue.UNUSABLE for item in decision.stored):  # seldom
         run_all(session, *writes)
         writes = []
@@ -112,15 +102,22 @@ def _asked(
         if row.value is not None:
             question.answers.append((row.user_id, None if row.is_hasty else row.value))
         elif row.lease_id is not None and row.slot is not None:
-            question.slots.append(rules.Slot(row.lease_id, row.slot, row.user_id, row.expires_at))
+            question.slots.append(
+                rules.Slot(row.lease_id, row.slot, row.user_id, row.expires_at, row.held_since)
+            )
     return asked
 
 
-def _writes(
-    campaign: LockedCampaign, stored: Sequence[Stored], *, by: User, now: datetime
-) -> list[Bound[None]]:
-    rows = [_row(campaign, item) for item in stored]
-    return [statements.ADD_ANSWERS.bind(rows, campaign=campaign.id, me=by.id, now=now)] if rows else []
+def _writes(campaign: LockedCampaign, decision: Decision, *, by: User, now: datetime) -> list[Bound[None]]:
+    rows = [_row(campaign, item) for item in decision.stored]
+    common = {
+        "campaign": campaign.id,
+        "me": by.id,
+        "now": now,
+        "until": decision.looked_until,
+        "used": decision.used,
+    }
+    return [statements.ADD_ANSWERS.bind(rows, **common)] if rows else []
 
 
 def _row(campaign: LockedCampaign, stored: Stored) -> dict[str, object]:
@@ -134,14 +131,18 @@ def _row(campaign: LockedCampaign, stored: Stored) -> dict[str, object]:
         "lease_id": slot.lease_id,
         "keeps_slot": rules.keeps_slot(question, answer.value, is_hasty=is_hasty),
         "is_hasty": is_hasty,
+        "candidate_class": question.row.candidate_class,
+        "counts": effect is not None,
     }
-    if effect is None:
-        return row | _NO_EFFECT
+    if effect is None:  # a known picture: its row is written as it is, so that it takes as long
+        stands = {"slots": question.row.slots, "is_waiting": question.row.is_waiting}
+        return row | stands | {"move": 0, "is_first": False, "finished": 0, "confirmed": 0, "denied": 0}
     return row | {
         "slots": effect.slots,
         "is_waiting": effect.is_waiting,
         "move": effect.moved(campaign.rank_step),
-        "candidate_class": question.row.candidate_class,
         "is_first": effect.is_first,
         "finished": effect.finished,
+        "confirmed": effect.confirmed,
+        "denied": effect.denied,
     }

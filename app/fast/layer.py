@@ -35,12 +35,11 @@ from app.fast.prepared import Prepared
 from app.fast.writing import Writer
 from app.gate import Busy
 from app.hardening import read_small_body, require_json
-from app.problems import malformed, on_app_error, on_http_error
-from app.spelling import refuse_unknown_query, taken_by
+from app.problems import GONE, malformed, on_app_error, on_http_error
+from app.spelling import refuse_twice, refuse_unknown_query, taken_by
 
 JSON = "application/json"
 READ_S = 15.0  # for a body of 64 KB at most; a phone on a slow network sends 5 KB a second
-GONE = 400
 OF_CAMPAIGN = "/campaigns/{campaign_id}/"
 # Who calls, as `app.accounts.callers` finds out.
 _OF_COOKIE = Prepared(callers.as_caller, callers.OF_COOKIE)
@@ -149,6 +148,7 @@ def _serve(scope: Scope, route: _Route, campaign_id: UUID, body: bytes, session:
             refuse_unknown_query(request, route.parameters)
         return malformed(request, RequestValidationError([_in_body(item) for item in found]), route.body)
     refuse_unknown_query(request, route.parameters)
+    refuse_twice(body)
     answer = route.endpoint(
         request=request, campaign_id=campaign_id, body=read, user=request.state.user, session=session
     )

@@ -22,7 +22,7 @@ from app.annotation.leasing import (
 )
 from app.annotation.locking import LockedCampaign, lock_keys, require_admitted
 from app.annotation.queue import MAX_TRIES, Block, Head, end_of_block
-from app.annotation.returning import hosts_among, mix_in_settled
+from app.annotation.returning import hosts_among
 from app.annotation.rules import LEASE
 from app.annotation.steering import LOOKED_AT, block_about, most_frequent, steered_block, steers
 from app.campaigns.errors import CampaignNotFound
@@ -263,11 +263,7 @@ def _mix_in_returning(
         for each in hosts
     ]
     results = run_all(session, *takes)
-    taken = [set(results.of(take)) for take in takes]
-    for each, turns in zip(hosts, taken, strict=True):
-        here = [first for first in each.firsts if first.turn in turns]
-        mix_in_settled(session, campaign, each._replace(firsts=here), by=by, now=now)
-    return any(taken)
+    return any(results.of(take) for take in takes)
 
 
 _MEANS = Means(_mix_in_returning, _held_questions)

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Uuid, bindparam, text
 
 from app.annotation.consensus import MAX_SLOTS
-from app.annotation.queue import RETURNING_FOR_ME
+from app.annotation.queue import NOT_MET_AS_KNOWN, RETURNING_FOR_ME
 from app.db import BigId, UtcDateTime
 from app.fast.compiling import ListOf
 from app.fast.prepared import Prepared
@@ -49,6 +49,7 @@ _FOR_ME = f"""CASE WHEN {_HAS_PLACE.format(weight="CASE WHEN lease.user_id = :me
       THEN 0 = (
         SELECT count(*) FROM answer
         WHERE answer.question_id = question.id AND answer.user_id = :me AND answer.superseded_at IS NULL)
+        AND {NOT_MET_AS_KNOWN}
       ELSE false END"""
 _MAY_TAKE = f"{_IN_QUEUE} AND {_FOR_ME}"
 # The head of a block, locked so that it stays mine to take; the rest, of the same class, lies behind it.
@@ -68,8 +69,11 @@ _SLOT = f"""coalesce(
             SELECT 1 FROM lease AS live
             WHERE live.question_id = free.question_id AND live.slot = open_slot.column1
               AND (live.expires_at IS NULL OR live.expires_at > :now))))"""
+# Whose own lease ran out has known the question since then.
 _OR_TAKEN_OVER = """ON CONFLICT (question_id, slot) DO UPDATE
-    SET user_id = excluded.user_id, expires_at = excluded.expires_at, turn = excluded.turn
+    SET user_id = excluded.user_id, expires_at = excluded.expires_at, turn = excluded.turn,
+        held_since = CASE WHEN lease.user_id = excluded.user_id THEN lease.held_since
+            ELSE excluded.held_since END
     WHERE lease.expires_at <= :now"""
 
 # One statement, so that nothing can come between choosing and taking.
@@ -87,9 +91,9 @@ WITH held AS (
     {lock}
 )
 {before}
-INSERT INTO lease (question_id, slot, user_id, expires_at, turn)
+INSERT INTO lease (question_id, slot, user_id, expires_at, held_since, turn)
 SELECT free.question_id, {slot},
-       :me, :until, held.last_turn + row_number() OVER (ORDER BY free.rank)
+       :me, :until, :now, held.last_turn + row_number() OVER (ORDER BY free.rank)
 FROM free CROSS JOIN held WHERE true ORDER BY free.rank
 {or_taken_over}
 {after}
@@ -151,8 +155,8 @@ WITH free AS (
     WHERE {waiting} AND question.slots > question.least AND question.candidate_class = :class_ AND {for_me}
     ORDER BY question.rank LIMIT :count {lock}
 ), placed AS (SELECT question_id, row_number() OVER (ORDER BY rank) AS place FROM free)
-INSERT INTO lease (question_id, slot, user_id, expires_at, turn)
-SELECT free.question_id, {slot}, :me, :until, host.turn
+INSERT INTO lease (question_id, slot, user_id, expires_at, held_since, turn)
+SELECT free.question_id, {slot}, :me, :until, :now, host.turn
 FROM placed AS free JOIN {turns} ON host.place = free.place WHERE true ORDER BY free.place
 {or_taken_over}
 RETURNING turn

@@ -8,6 +8,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Table,
+    Text,
     Uuid,
     bindparam,
     exists,
@@ -21,7 +22,16 @@ from sqlalchemy import (
 
 import app.accounts.models  # noqa: F401  (columns have the type of the key that they point at)
 from app.annotation.locking import LockedCampaign
-from app.annotation.models import ALL_ANSWERS, Answer, AnswerValue, Lease, Participant, Question, Tally
+from app.annotation.models import (
+    ALL_ANSWERS,
+    Answer,
+    AnswerValue,
+    Lease,
+    Participant,
+    Question,
+    Tally,
+    UsedTime,
+)
 from app.annotation.rules import QuestionState
 from app.campaigns.admission import admitted
 from app.campaigns.models import Campaign, CampaignClass
@@ -46,6 +56,7 @@ class SlotOrAnswer(NamedTuple):
     lease_id: int | None  # None: an answer
     slot: int | None
     expires_at: datetime | None
+    held_since: datetime | None
     value: AnswerValue | None  # None: a slot
     is_hasty: bool | None
 
@@ -83,7 +94,7 @@ def _table(model: type) -> Table:
 
 
 _question, _lease, _answer, _tally, _participant = map(_table, (Question, Lease, Answer, Tally, Participant))
-_class, _campaign = _table(CampaignClass), _table(Campaign)
+_class, _campaign, _used = _table(CampaignClass), _table(Campaign), _table(UsedTime)
 _me, _in_campaign = bindparam("me", type_=Uuid()), bindparam("campaign", type_=Uuid())
 _now = bindparam("now", type_=UtcDateTime())
 _ids, _keys = bindparam("ids", type_=ListOf(BigId)), bindparam("keys", type_=ListOf(Uuid()))
@@ -113,12 +124,14 @@ SLOTS_AND_ANSWERS = Prepared(
             _lease.c.id,
             _lease.c.slot,
             _lease.c.expires_at,
+            _lease.c.held_since,
             type_coerce(null(), _answer.c.value.type).label("value"),
             type_coerce(null(), _answer.c.is_hasty.type).label("is_hasty"),
         ).where(in_list(_lease.c.question_id, _ids)),
         select(
             _answer.c.question_id,
             _answer.c.user_id,
+            null(),
             null(),
             null(),
             null(),
@@ -143,12 +156,14 @@ _COUNTS = {
     "unusable": "CASE WHEN value = 'unusable' THEN 1 ELSE 0 END",
     "first_yes": "CASE WHEN value = 'yes' AND is_first THEN 1 ELSE 0 END",
     "first_no": "CASE WHEN value = 'no' AND is_first THEN 1 ELSE 0 END",
+    "confirmed": "confirmed",
+    "denied": "denied",
     "finished": "finished",
     "timed": "CASE WHEN response_ms IS NULL THEN 0 ELSE 1 END",
     "active_ms": "coalesce(response_ms, 0)",
 }
-# Answers with all that follows from them. Of a known picture, which has no place in the queue and enters no
-# sum, `slots` and `candidate_class` are null.
+# Answers with all that follows from them. One to a known picture, which has no place in the queue and enters
+# no sum, does not count; it writes the same rows as any other, with what they hold already.
 ADD_ANSWERS = RowWrites(
     {
         "question_id": "bigint",
@@ -162,8 +177,11 @@ ADD_ANSWERS = RowWrites(
         "is_waiting": "boolean",
         "move": "bigint",  # how far back in the queue
         "candidate_class": "integer",
+        "counts": "boolean",
         "is_first": "boolean",
         "finished": "integer",
+        "confirmed": "integer",
+        "denied": "integer",
     },
     [
         """INSERT INTO answer (question_id, user_id, value, response_ms, key, created_at, is_hasty)
@@ -174,16 +192,27 @@ ADD_ANSWERS = RowWrites(
         """UPDATE question
         SET slots = new_answer.slots, is_waiting = new_answer.is_waiting,
             rank = question.rank + new_answer.move
-        FROM new_answer WHERE question.id = new_answer.question_id AND new_answer.slots IS NOT NULL""",
-        f"""INSERT INTO tally (campaign_id, user_id, candidate_class, last_at, {", ".join(_COUNTS)})
-        SELECT :campaign, :me, candidate_class, :now, {", ".join(f"sum({sql})" for sql in _COUNTS.values())}
-        FROM new_answer WHERE candidate_class IS NOT NULL GROUP BY candidate_class
+        FROM new_answer WHERE question.id = new_answer.question_id""",
+        f"""INSERT INTO tally
+            (campaign_id, user_id, candidate_class, last_at, looked_until, {", ".join(_COUNTS)})
+        SELECT :campaign, :me, candidate_class, :now, :until,
+            {", ".join(f"sum(CASE WHEN counts THEN {sql} ELSE 0 END)" for sql in _COUNTS.values())}
+        FROM new_answer WHERE true GROUP BY candidate_class
         ON CONFLICT (campaign_id, user_id, candidate_class) DO UPDATE
-        SET last_at = excluded.last_at,
+        SET last_at = excluded.last_at, looked_until = excluded.looked_until,
             {", ".join(f"{name} = tally.{name} + excluded.{name}" for name in _COUNTS)}""",
+        """INSERT INTO used_time (user_id, spans)
+        SELECT :me, CAST(:used AS text) FROM new_answer WHERE CAST(:used AS text) IS NOT NULL LIMIT 1
+        ON CONFLICT (user_id) DO UPDATE SET spans = excluded.spans""",
     ],
     table="new_answer",
-    common=(_in_campaign, _me, _now),
+    common=(
+        _in_campaign,
+        _me,
+        _now,
+        bindparam("until", type_=UtcDateTime()),
+        bindparam("used", type_=Text()),
+    ),
 )
 # :me, :campaign, :now
 HELD = Prepared(
@@ -268,13 +297,18 @@ CAMPAIGN = Prepared(
         _campaign.c.least_card_ms,
         _campaign.c.least_page_ms,
         _campaign.c.least_picture_ms,
-        select(func.max(_tally.c.last_at))
+        select(func.max(_tally.c.looked_until))
         .where(_tally.c.campaign_id == _in_campaign, _tally.c.user_id == _me)
         .scalar_subquery(),
+        select(_used.c.spans).where(_used.c.user_id == _me).scalar_subquery(),
         exists().where(*_MY_PART, _participant.c.paused_at.is_not(None)),
         _HAS_GOLD,
         _campaign.c.overlap,
         select(func.max(_class.c.position) + 1).where(_class.c.campaign_id == _in_campaign).scalar_subquery(),
         admitted(_me, bindparam("outside", type_=Boolean())),
+        _campaign.c.rounds,
+        _campaign.c.believed_count,
+        _campaign.c.believed_yes,
+        _campaign.c.modes,
     ).where(_campaign.c.id == _in_campaign),
 )

@@ -90,6 +90,9 @@ class Action(enum.StrEnum):
     SUBSCRIPTION_MADE = "subscription-made"
     SUBSCRIPTION_ENDED = "subscription-ended"
     EVALUATION_MADE = "evaluation-made"
+    ORGANISATION_LINKED = "organisation-linked"
+    ORGANISATION_UNLINKED = "organisation-unlinked"
+    ROLE_KEPT = "role-kept"
 
 
 class Entry(Base):

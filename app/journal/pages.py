@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from app.access import admin_only
 from app.deps import CurrentUser, SessionDep
 from app.journal import service
+from app.journal.words import in_words
 from app.pages import render
 
 router = APIRouter(include_in_schema=False)
@@ -32,6 +33,8 @@ def show_journal(
         request,
         "journal.html",
         entries=found[:LINES],
+        in_words=in_words,
+        runs=service.runs_named(session, found[:LINES]),
         campaign_id=campaign_id,
         next_after=found[LINES - 1].id if len(found) > LINES else None,
         is_first=after is None,

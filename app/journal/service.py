@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Integer, Uuid, column, select, table
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
@@ -14,7 +14,10 @@ from app.accounts.models import User
 from app.journal.models import Action, Entry
 from app.journal.writing import PERSON_ID, naming, write
 
-__all__ = ["ShownEntry", "entries", "naming", "write"]
+__all__ = ["ShownEntry", "entries", "naming", "runs_named", "write"]
+
+# Features write here, and none of them may be imported.
+RUN = table("run", column("id", Uuid), column("number", Integer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,13 @@ def entries(
     rows = session.execute(query.order_by(Entry.id.desc()).limit(limit))
     shown = [ShownEntry(*row) for row in rows]
     return [replace(entry, details=_without_id(entry.details)) for entry in shown]
+
+
+def runs_named(session: Session, lines: Sequence[ShownEntry]) -> dict[int, UUID]:
+    """Ids of the runs that lines name by their numbers; those that are gone have none."""
+    numbers = {line.details["run"] for line in lines if isinstance(line.details.get("run"), int)}
+    rows = session.execute(select(RUN.c.number, RUN.c.id).where(RUN.c.number.in_(numbers)))
+    return dict(rows.all())
 
 
 def _without_id(details: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,15 @@ from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.idempotency import OnceDep
 from app.labels import service
 from app.labels.models import LabelImport
-from app.labels.schemas import ImportRead, ImportsRead, file_of_form
+from app.labels.schemas import (
+    CONTRADICTIONS,
+    FIRST,
+    DisagreementRead,
+    ImportRead,
+    ImportsRead,
+    file_of_form,
+    keep_file,
+)
 
 router = APIRouter(tags=["annotation"])
 
@@ -25,7 +33,28 @@ OPENAPI: dict[str, Any] = {
             "multipart/form-data": {
                 "schema": {
                     "type": "object",
-                    "properties": {"file": {"type": "string", "format": "binary"}},
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "contradictions": {
+                            "type": "string",
+                            "enum": list(CONTRADICTIONS),
+                            "default": CONTRADICTIONS[0],
+                            "description": "where somebody contradicts themselves: the file is refused, or "
+                            "both sides are left out",
+                        },
+                        "first_class": {
+                            "type": "string",
+                            "enum": list(FIRST),
+                            "description": "from which number the file counts classes; without it from 0, "
+                            "and what could count from 1 is refused",
+                        },
+                        "first_position": {
+                            "type": "string",
+                            "enum": list(FIRST),
+                            "description": "from which number the file counts pictures; without it from 0, "
+                            "and where 1 is the smallest and nothing else tells a picture it is refused",
+                        },
+                    },
                     "required": ["file"],
                 }
             }
@@ -59,16 +88,14 @@ def import_labels(
     apart from the campaign's own answers, because no question was drawn for them, and enter label files and
     runs only where these ask for them.
     """
-    file = file_of_form(form)
+    file, choices = file_of_form(form)
     with reading.begin() as looking:
         campaign = campaigns.find_campaign(looking, campaign_id, by=user)
     now = utc_now()
     if made := once.begin(session, now=now):
         found = service.get_import(session, campaign_id, UUID(made), by=user)
     else:
-        found = service.create_import(
-            session, storage, campaign, file.file, filename=file.filename or "", by=user, now=now
-        )
+        found = keep_file(session, storage, campaign, file, choices, by=user, now=now)
         once.end(session, found.id)
     path = {"campaign_id": campaign_id, "import_id": found.id}
     response.headers["Location"] = request.app.url_path_for("read_import", **path)
@@ -80,7 +107,12 @@ def import_labels(
 def read_imports(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> ImportsRead:
     """What was imported into the campaign, newest first."""
     found = service.imports_of(session, campaign, by=user)
-    return ImportsRead(items=[ImportRead.model_validate(item) for item in found])
+    differing = service.disagreements(session, campaign, by=user)
+    return ImportsRead(
+        items=[ImportRead.model_validate(item) for item in found],
+        disagreement_count=differing.count,
+        disagreements=[DisagreementRead.model_validate(item) for item in differing.named],
+    )
 
 
 @router.get("/campaigns/{campaign_id}/imports/{import_id}", response_model=ImportRead)

@@ -13,11 +13,13 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation.consensus import Verdict
 from app.annotation.models import ALL_ANSWERS, Tally
 from app.annotation.service import pictures_set_aside
 from app.campaigns.models import Campaign
+from app.labels.believed import Chance, Chances, chances_of
 from app.labels.errors import EvaluationGivesNoLabels
-from app.labels.importing.storing import imported_labels
+from app.labels.importing.statements import imported_labels
 from app.quality.service import AnsweredQuestion, Judge, judge_of, question_answers
 from clarinet.files.label_table import LabelKind, LabelRow, Labels
 
@@ -37,7 +39,9 @@ class Derived:
     simulated_count: int  # how many of them simulated annotators gave
     is_unfinished: bool  # some question still waits
     imported_count: int  # labels that rest on imports alone
-    set_aside_count: int  # pictures that give none, because they cannot be used
+    by_belief_count: int  # labels of questions by a model's belief; then each has its probability
+    left_out_count: int  # answered questions by belief that were left out
+    set_aside_count: int  # pictures that give none: they cannot be used, or stand beside a class
 
 
 def require_labels(campaign: Campaign) -> None:
@@ -46,49 +50,89 @@ def require_labels(campaign: Campaign) -> None:
         raise EvaluationGivesNoLabels
 
 
-def labels(session: Session, campaign: Campaign, *, imported: bool = False) -> Iterator[LabelRow]:
+def labels(
+    session: Session, campaign: Campaign, *, imported: bool = False, as_given: bool = False
+) -> Iterator[LabelRow]:
     """The labels of each labelled example, in position order; rows are streamed.
 
-    `imported`: with labels from elsewhere, whose questions were not drawn uniformly.
+    Where a round followed a model's belief, each label tells the probability of its question, and the classes
+    that earlier answers had ruled out.
+
+    `imported`: with labels from elsewhere, whose questions were not drawn uniformly. `as_given`: with the
+    noes before a yes there, as `derive` keeps them.
 
     Raises:
         EvaluationGivesNoLabels: the campaign judges a model.
     """
     require_labels(campaign)
     judge = judge_of(session, campaign, num_classes=campaign.num_classes)
+    chances = chances_of(session, campaign, num_classes=campaign.num_classes)
     rows = session.execute(question_answers(campaign.id).execution_options(yield_per=5_000))
-    return _combined(session, campaign.id, rows, judge, imported=imported)
+    return _combined(
+        session, campaign, rows, judge, chances, imported=imported, as_given=as_given and bool(chances)
+    )
 
 
 def _combined(
-    session: Session, campaign_id: UUID, rows: Iterable[AnsweredQuestion], judge: Judge, *, imported: bool
+    session: Session,
+    campaign: Campaign,
+    rows: Iterable[AnsweredQuestion],
+    judge: Judge,
+    chances: Chances,
+    *,
+    imported: bool,
+    as_given: bool = False,
 ) -> Iterator[LabelRow]:
-    found = _labels_of_questions(rows, judge)
+    found = _labels_of_questions(rows, judge, chances)
     if imported:
-        found = merge(found, imported_labels(session, campaign_id), key=attrgetter("position"))
+        found = merge(found, imported_labels(session, campaign), key=attrgetter("position"))
     for _, group in groupby(found, key=attrgetter("example_id")):
-        yield from combine(list(group))
+        yield from combine(list(group), as_given=as_given)
 
 
-def _labels_of_questions(rows: Iterable[AnsweredQuestion], judge: Judge) -> Iterator[LabelRow]:
-    for row in rows:
-        given = judge(row)
+def _labels_of_questions(
+    rows: Iterable[AnsweredQuestion], judge: Judge, chances: Chances
+) -> Iterator[LabelRow]:
+    uniform = Chance(1 / len(chances.drawn), ()) if chances else None
+    judged = ((row, judge(row)) for row in rows)
+    for row, given in _as_excluded(judged, chances) if chances else judged:
         if given.kind:
+            chance = chances.by_question.get(row.id, uniform)
             yield LabelRow(
                 row.position,
                 given.kind,
                 row.candidate_class,
                 given.weight,
+                probability=chance.probability if chance else None,
                 example_id=row.example_id,
                 answers=given.answers,
+                excluded=chance.excluded if chance else (),
             )
 
 
-def combine(found: list[LabelRow]) -> list[LabelRow]:
+def _as_excluded(
+    judged: Iterable[tuple[AnsweredQuestion, Verdict]], chances: Chances
+) -> Iterator[tuple[AnsweredQuestion, Verdict]]:
+    """Without questions by belief about images of which a no before them is none any more.
+
+    People took it back while the round was drawn, or later: then its classes were drawn without one that the
+    image may have.
+    """
+    for _, group in groupby(judged, key=lambda item: item[0].example_id):
+        found = list(group)
+        denied = {row.candidate_class for row, given in found if given.kind is LabelKind.COMPLEMENTARY}
+        for row, given in found:
+            chance = chances.by_question.get(row.id)
+            if chance is None or denied.issuperset(chance.excluded):
+                yield row, given
+
+
+def combine(found: list[LabelRow], *, as_given: bool = False) -> list[LabelRow]:
     """One example's labels from those of its questions and imports, ascending by class. Pure.
 
-    A true label stands alone. Two different true classes contradict each other: then nothing is known. An
-    import that says of a class what the answers deny leaves nothing known of that class. What is kept rests
+    A true label stands alone; `as_given`: beside the noes that came before it, for what weights each answer
+    by its probability. Two different true classes contradict each other: then nothing is known. An import
+    that says of a class what the answers deny leaves nothing known of that class. What is kept rests
     on all the answers, and weighs as the least sure of them.
     """
     if len(found) == 1:
@@ -97,7 +141,7 @@ def combine(found: list[LabelRow]) -> list[LabelRow]:
     true = [label for label in agreed if label.kind is LabelKind.TRUE]
     if len({label.class_ for label in true}) > 1:
         return []
-    kept = true[:1] or agreed
+    kept = agreed if as_given else true[:1] or agreed
     answers, weight = sum(label.answers for label in kept), min((label.weight for label in kept), default=0)
     in_order = sorted(kept, key=attrgetter("class_"))
     return [label._replace(answers=answers, weight=weight) for label in in_order]
@@ -116,16 +160,25 @@ def _agreed(found: list[LabelRow]) -> list[LabelRow]:
 
 
 def weighted(rows: Iterable[LabelRow], factors: NDArray[np.float64]) -> Iterator[LabelRow]:
-    """Rows whose weight is multiplied by their class's of (K,) factors; imported labels keep theirs."""
-    by_class = factors.tolist()
+    """Rows whose weight is multiplied by their class's of (2, K) factors; imported labels keep theirs.
+
+    The first are of uniform questions, the second of those by a model's belief.
+    """
+    uniform, by_belief = factors.tolist()
     for row in rows:
+        by_class = by_belief if row.excluded else uniform
         yield row if row.imported else row._replace(weight=row.weight * by_class[row.class_])
 
 
-def derive(session: Session, campaign_id: UUID, *, imported: bool = False) -> Derived:
+def derive(
+    session: Session, campaign_id: UUID, *, imported: bool = False, uniform_only: bool = False
+) -> Derived:
     """Every label of a campaign, for a run to freeze. 60,000 examples take well below a second.
 
-    `imported`: with labels from elsewhere, which weigh 1.
+    With questions by a model's belief, an image with a yes keeps the noes that came before it: the estimate
+    by 1/q is unbiased over answers as they were given, and over no part of them.
+
+    `imported`: with labels from elsewhere, which weigh 1. `uniform_only`: without questions by belief.
 
     Raises:
         EvaluationGivesNoLabels: the campaign judges a model.
@@ -134,41 +187,69 @@ def derive(session: Session, campaign_id: UUID, *, imported: bool = False) -> De
     require_labels(campaign)
     drawn = drawn_per_class(session, campaign_id)
     judge = judge_of(session, campaign, num_classes=len(drawn))
+    chances = chances_of(session, campaign, num_classes=len(drawn))
     questions = session.execute(question_answers(campaign_id)).all()
-    answered = np.bincount([row.candidate_class for row in questions], minlength=len(drawn))  # (K,)
+    left_out = 0
+    if uniform_only and chances:
+        count = len(questions)
+        questions = [row for row in questions if row.id not in chances.by_question]
+        left_out, drawn = count - len(questions), drawn - chances.drawn
+        chances = Chances({}, np.zeros_like(drawn))
     finished, answer_count = _standing(session, campaign_id)
     is_unfinished = finished < campaign.question_count
-    factors = _factors(drawn, answered, is_unfinished=is_unfinished)
-    found = _combined(session, campaign_id, questions, judge, imported=imported)
+    answered = _answered(((row.id, row.candidate_class) for row in questions), chances)  # (2, K)
+    factors = _factors(drawn, answered, chances, is_unfinished=is_unfinished)
+    found = _combined(session, campaign, questions, judge, chances, imported=imported, as_given=bool(chances))
     rows = list(weighted(found, factors))
     return Derived(
         labels=Labels.of(rows, num_classes=len(drawn), named=dict(enumerate(campaign.class_names))),
         drawn=drawn,
-        answered=answered,
+        answered=answered.sum(0),
         answer_count=answer_count,
         simulated_count=simulated_answers(session, campaign_id),
         is_unfinished=is_unfinished,
         imported_count=sum(row.imported for row in rows),
+        by_belief_count=sum(bool(row.excluded) for row in rows),
+        left_out_count=left_out,
         set_aside_count=len(session.scalars(pictures_set_aside(campaign_id)).all()),
     )
 
 
 def class_factors(session: Session, campaign_id: UUID) -> NDArray[np.float64]:
-    """(K,) by which a label's weight is multiplied for its class; ones once nothing waits."""
+    """(2, K) by which a label's weight is multiplied for its class, as `weighted` takes them.
+
+    Ones once nothing waits.
+    """
     campaign = session.get_one(Campaign, campaign_id)
     drawn = drawn_per_class(session, campaign_id)
     finished, _ = _standing(session, campaign_id)
     if finished >= campaign.question_count:
-        return np.ones(len(drawn))
-    answered = answered_per_class(session, campaign_id, num_classes=len(drawn))
-    return _factors(drawn, answered, is_unfinished=True)
+        return np.ones((2, len(drawn)))
+    chances = chances_of(session, campaign, num_classes=len(drawn))
+    if not chances:
+        of_all = answered_per_class(session, campaign_id, num_classes=len(drawn))
+        answered = np.stack([of_all, np.zeros_like(of_all)])
+    else:
+        rows = session.execute(question_answers(campaign_id))
+        answered = _answered(((row.id, row.candidate_class) for row in rows), chances)
+    return _factors(drawn, answered, chances, is_unfinished=True)
+
+
+def _answered(rows: Iterable[tuple[int, int]], chances: Chances) -> NDArray[np.int64]:
+    """(2, K) how many questions about each class have a yes or a no: uniform ones, and those by belief."""
+    answered = np.zeros((2, len(chances.drawn)), np.int64)
+    for id_, class_ in rows:
+        answered[int(id_ in chances.by_question), class_] += 1
+    return answered
 
 
 def _factors(
-    drawn: NDArray[np.int64], answered: NDArray[np.int64], *, is_unfinished: bool
+    drawn: NDArray[np.int64], answered: NDArray[np.int64], chances: Chances, *, is_unfinished: bool
 ) -> NDArray[np.float64]:
-    # Classes that were asked about less so far count for more, so that the labels stand for uniform draws.
-    return drawn / np.maximum(answered, 1) if is_unfinished else np.ones(len(drawn))  # (K,)
+    """(2, K), each kind of questions for itself: a later round that waits changes nothing of the first."""
+    both = np.stack([drawn - chances.drawn, chances.drawn])  # (2, K)
+    # Classes that were asked about less so far count for more, so that the labels stand for what was drawn.
+    return both / np.maximum(answered, 1) if is_unfinished else np.ones(both.shape)
 
 
 def _standing(session: Session, campaign_id: UUID) -> tuple[int, int]:

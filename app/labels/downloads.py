@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.access import admin_only, reviewers_too
 from app.campaigns import service as campaigns
+from app.campaigns.by_belief import most_ruled_out
 from app.campaigns.noting import note
 from app.datasets.models import Dataset
 from app.datasets.pictures import image_address
@@ -70,8 +71,10 @@ def download_labels(
     image_url = _image_url(request, settings, campaign.dataset_id)
 
     def pieces(session: Session) -> Iterator[bytes]:
+        tells_questions = format is not ExportFormat.LABEL_STUDIO
         rows = service.weighted(
-            service.labels(session, campaign, imported=imported), service.class_factors(session, campaign.id)
+            service.labels(session, campaign, imported=imported, as_given=tells_questions),
+            service.class_factors(session, campaign.id),
         )
         return labels.pieces(
             with_filenames(session, campaign.dataset_id, rows),
@@ -80,6 +83,7 @@ def download_labels(
             num_images=session.get_one(Dataset, campaign.dataset_id).train_count,
             image_url=image_url,
             longest_filename=longest_filename(session, campaign.dataset_id),
+            most_excluded=most_ruled_out(session, campaign.id),
         )
 
     return _download(

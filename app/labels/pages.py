@@ -16,7 +16,7 @@ from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.labels import service
 from app.labels.errors import AlreadyImported, BadImport
-from app.labels.schemas import file_of_form
+from app.labels.schemas import file_of_form, keep_file
 from app.pages import render, see_other
 
 router = APIRouter(include_in_schema=False)
@@ -43,12 +43,10 @@ def import_labels_from_form(
 ) -> Response:
     """Keep a file and show how its import goes, or say what is wrong with it."""
     try:
-        file = file_of_form(form)
+        file, choices = file_of_form(form)
         with reading.begin() as looking:
             campaign = campaigns.find_campaign(looking, campaign_id, by=user)
-        service.create_import(
-            session, storage, campaign, file.file, filename=file.filename or "", by=user, now=utc_now()
-        )
+        keep_file(session, storage, campaign, file, choices, by=user, now=utc_now())
     except (BadImport, AlreadyImported, WrongCampaignState) as error:
         campaign = campaigns.find_campaign(session, campaign_id, by=user)
         return _page(request, session, campaign, user, errors={"file": error.detail})
@@ -80,6 +78,8 @@ def _page(
     errors: dict[str, str] | None = None,
 ) -> Response:
     service.require_labels(campaign)
+    # The fragment asks for itself each second while a file is read, and does not show them.
+    found = None if request.headers.get("hx-request") else service.disagreements(session, campaign, by=user)
     return render(
         request,
         "labels/imports.html",
@@ -88,6 +88,8 @@ def _page(
         campaign=campaign,
         imports=service.imports_of(session, campaign, by=user),
         errors=errors or {},
+        disagreements=found.named if found else [],
+        differing=service.words_of(found) if found else "",
     )
 
 

@@ -1,28 +1,68 @@
 """What the routes of imports accept and return."""
 
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from pydantic import Field
+from sqlalchemy.orm import Session
 from starlette.datastructures import FormData, UploadFile
 
+from app.accounts.models import User
+from app.campaigns.models import Campaign
+from app.labels import service
 from app.labels.errors import BadImport
-from app.labels.models import ImportState
+from app.labels.importing.accepting import Choices
+from app.labels.importing.settling import LEAVE_OUT
+from app.labels.models import ImportState, LabelImport
 from app.schemas import Output
 from app.spelling import refuse_unknown_fields
+from app.storage import Storage
+
+CONTRADICTIONS, FIRST = ("refuse", LEAVE_OUT), ("0", "1")
+FIELDS = {"contradictions": CONTRADICTIONS, "first_class": FIRST, "first_position": FIRST}
 
 
-def file_of_form(form: FormData) -> UploadFile:
-    """The form's file.
+def file_of_form(form: FormData) -> tuple[UploadFile, Choices]:
+    """The form's file, and how it is to be read.
 
     Raises:
-        BadImport: there is none.
+        BadImport: there is none, or a choice that is none.
     """
-    refuse_unknown_fields(form, (), files=("file",))
+    refuse_unknown_fields(form, FIELDS, files=("file",))
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise BadImport("Choose a file: a CSV or Label Studio's JSON.")
-    return file
+    given = {name: str(form.get(name) or "") for name in FIELDS}
+    for name, values in FIELDS.items():
+        if given[name] not in ("", *values):
+            raise BadImport(f"{name} is {given[name]!r:.40}; it may be {' or '.join(values)}.")
+    return file, Choices(
+        leaves_out=given["contradictions"] == LEAVE_OUT,
+        first_class=_first(given["first_class"]),
+        first_position=_first(given["first_position"]),
+    )
+
+
+def _first(given: str) -> Literal[0, 1] | None:
+    return None if not given else 1 if given == "1" else 0
+
+
+def keep_file(
+    session: Session,
+    storage: Storage,
+    campaign: Campaign,
+    file: UploadFile,
+    choices: Choices,
+    *,
+    by: User,
+    now: datetime,
+) -> LabelImport:
+    """Keep what `file_of_form` gave, and have it read; raises as `service.create_import`."""
+    name = file.filename or ""
+    return service.create_import(
+        session, storage, campaign, file.file, filename=name, choices=choices, by=by, now=now
+    )
 
 
 class LineFault(Output):
@@ -39,15 +79,35 @@ class ImportRead(Output):
     filename: str
     state: ImportState
     failure: str | None = Field(description="of one that failed: what is wrong, in a sentence")
-    faults: list[LineFault] = Field(description="lines that could not be taken; of many the first 100")
+    faults: list[LineFault] = Field(
+        description="lines that could not be taken, or were left out; of many the first 100"
+    )
+    notes: list[str] = Field(
+        description="what of it was not read, was here already or left out, in sentences"
+    )
     yes: int = Field(description="0 until it is ready, as the others")
     no: int
     unsure: int
     unusable: int
+    known: int = Field(description="of these answers, how many other imports of the campaign had said")
+    left_out: int = Field(
+        description="further answers, of people who contradict themselves about the picture"
+    )
     created_at: datetime
 
 
+class DisagreementRead(Output):
+    """A picture about which people of imports differ, among themselves or from answers here."""
+
+    example_id: int
+    position: int
+    filename: str | None
+    why: str = Field(examples=["imports say 'cat': 2 yes, 1 no"])
+
+
 class ImportsRead(Output):
-    """A campaign's imports, newest first."""
+    """A campaign's imports, newest first, and where they differ."""
 
     items: list[ImportRead]
+    disagreement_count: int = Field(description="pictures about which people differ")
+    disagreements: list[DisagreementRead] = Field(description="of many the first 100, by position")

@@ -10,7 +10,9 @@ from app.labels.deriving import (
     require_labels,
     weighted,
 )
+from app.labels.disagreements import disagreements, words_of
 from app.labels.importing.accepting import (
+    Choices,
     create_import,
     delete_import,
     get_import,
@@ -21,7 +23,9 @@ from app.labels.importing.accepting import (
     waiting_imports,
 )
 from app.labels.importing.rows import read_rows
+from app.labels.importing.settling import MEND, Settled, settle
 from app.labels.importing.storing import (
+    Before,
     Pictures,
     delete_answers,
     finish_import,
@@ -30,14 +34,19 @@ from app.labels.importing.storing import (
 )
 
 __all__ = [
+    "MEND",
+    "Before",
+    "Choices",
     "Derived",
     "Pictures",
+    "Settled",
     "answered_per_class",
     "class_factors",
     "create_import",
     "delete_answers",
     "delete_import",
     "derive",
+    "disagreements",
     "drawn_per_class",
     "finish_import",
     "get_import",
@@ -49,7 +58,9 @@ __all__ = [
     "no_picture",
     "read_rows",
     "require_labels",
+    "settle",
     "upload_prefix",
     "waiting_imports",
     "weighted",
+    "words_of",
 ]

@@ -12,7 +12,7 @@ from app.accounts.models import User
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Campaign
 from app.clock import utc_now
-from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep
+from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, reached_at
 from app.idempotency import OnceDep
 from app.members import schemas, service
 
@@ -84,6 +84,7 @@ def read_workers(campaign: CampaignDep, user: CurrentUser, session: SessionDep) 
 @admin_only
 def make_worker_link(
     *,
+    request: Request,
     campaign: CampaignDep,
     body: schemas.WorkerLinkCreate,
     once: OnceDep,
@@ -105,7 +106,8 @@ def make_worker_link(
     )
     once.end(session, link.id)
     read = schemas.WorkerLinkRead.model_validate(link)
-    return schemas.WorkerLinkCreated(**read.model_dump(), url=service.join_url(settings.public_url, secret))
+    url = service.join_url(reached_at(request, settings), secret)
+    return schemas.WorkerLinkCreated(**read.model_dump(), url=url)
 
 
 @router.delete("/campaigns/{campaign_id}/workers/{link_id}", status_code=status.HTTP_204_NO_CONTENT)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.campaigns.models import CampaignMember, GroupPerson
-from app.members.models import OutsideWorker
+from app.members.models import OutsideWorker, WorkerVisit
 from app.request_keys import IdempotencyKey
 
 
@@ -22,6 +22,6 @@ def erase_person(session: Session, user_id: UUID, *, name: str, by: User | None,
         UserNotFound, AccountErased, NotAllowed, LastAdmin, NameDiffers: nothing was changed.
     """
     user = accounts.erase_account(session, user_id, name=name, by=by, now=now)
-    for table in (CampaignMember, GroupPerson, OutsideWorker, IdempotencyKey):
+    for table in (CampaignMember, GroupPerson, OutsideWorker, WorkerVisit, IdempotencyKey):
         session.execute(delete(table).where(table.user_id == user_id))
     return user

@@ -71,3 +71,14 @@ class NotWelcome(Forbidden):
 
     def __init__(self) -> None:
         super().__init__(_("You are not a member of this campaign any more."))
+
+
+class NothingLeft(Conflict):
+    """Who came by a link could be asked nothing."""
+
+    title = translatable("Nothing is left to ask")
+
+    def __init__(self) -> None:
+        super().__init__(
+            _("Nothing is left to ask here now, so nothing was begun. Go back to where you found the link.")
+        )

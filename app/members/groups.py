@@ -107,7 +107,8 @@ def delete_group(session: Session, group_id: UUID, *, by: User, now: datetime) -
     session.execute(delete(PersonGroup).where(PersonGroup.id == group_id))
     session.expunge(group)
     _end_leases(session, held, now=now)
-    journal.write(session, Action.GROUP_DELETED, by=by, details={"group": name})
+    lost = ", ".join(campaign.name for campaign in held)
+    journal.write(session, Action.GROUP_DELETED, by=by, details={"group": name, "campaigns": lost})
 
 
 def _locked_campaigns(session: Session, group_id: UUID) -> Sequence[Campaign]:

@@ -12,7 +12,7 @@ from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep
 from app.members import schemas, service
-from app.members.errors import NoPlaceLeft, NotWelcome, WorkerIdNeeded
+from app.members.errors import NoPlaceLeft, NothingLeft, NotWelcome, WorkerIdNeeded
 from app.pages import read_form, render
 
 router = APIRouter(include_in_schema=False)
@@ -54,7 +54,7 @@ def join(
             user, link = service.join(session, secret, given.worker, now=utc_now())
         except WorkerIdNeeded as error:
             errors = {"worker": error.detail}
-        except (NoPlaceLeft, NotWelcome) as error:
+        except (NoPlaceLeft, NothingLeft, NotWelcome) as error:
             errors = {"": error.detail}
         else:
             target = request.app.url_path_for("annotate", campaign_id=str(link.campaign_id))
@@ -82,9 +82,15 @@ def _page(
 @signed_in
 def show_code(request: Request, campaign: ScreenDep, user: CurrentUser, session: SessionDep) -> Response:
     """An outside worker's completion code, once they have answered enough; until then it asks again."""
-    found = service.completion(session, campaign, user)
-    if found is None:
+    found = service.completions(session, campaign, user)
+    if not found:
         raise CampaignNotFound
     return render(
-        request, "members/code.html", fragment="members/_code.html", campaign=campaign, completion=found
+        request,
+        "members/code.html",
+        fragment="members/_code.html",
+        campaign=campaign,
+        earlier=[one.code for one in found[:-1]],
+        completion=found[-1],
+        has_more=service.may_come(session, campaign, user.id),
     )

@@ -1,9 +1,9 @@
-"""Links by which outside workers come to a campaign, and who came."""
+"""Links by which outside workers come to a campaign, who came, and by which link when."""
 
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, UniqueConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db import Base
@@ -28,7 +28,7 @@ class WorkerLink(Base):
     answers_needed: Mapped[int]  # until the completion code is shown
     code: Mapped[str] = mapped_column(String(40))  # the same for everybody who comes by it
     max_workers: Mapped[int]
-    workers: Mapped[int] = mapped_column(default=0)  # accounts made by it
+    workers: Mapped[int] = mapped_column(default=0)  # who came by it, whether or not by another as well
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
@@ -42,6 +42,30 @@ class OutsideWorker(Base):
 
     user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), primary_key=True)
     campaign_id: Mapped[UUID] = mapped_column(ForeignKey("campaign.id", ondelete="CASCADE"))
-    # By which they came last, and whose number of answers and code count.
+    # By which they came last.
     link_id: Mapped[UUID] = mapped_column(ForeignKey("worker_link.id", ondelete="CASCADE"), index=True)
     worker_id: Mapped[str] = mapped_column(String(MAX_WORKER_ID))
+
+
+class WorkerVisit(Base):
+    """A time in which an outside worker answers for one link: until they come by another one.
+
+    A question counts for the link for which they answered it first, whatever becomes of that answer.
+    """
+
+    __tablename__ = "worker_visit"
+    __table_args__ = (
+        Index(
+            "uq_worker_visit_now",
+            "user_id",
+            unique=True,
+            sqlite_where=text("ended_at IS NULL"),
+            postgresql_where=text("ended_at IS NULL"),
+        ),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="CASCADE"), index=True)
+    link_id: Mapped[UUID] = mapped_column(ForeignKey("worker_link.id", ondelete="CASCADE"), index=True)
+    began_at: Mapped[datetime | None]  # None: their first one
+    ended_at: Mapped[datetime | None]  # None: it goes on

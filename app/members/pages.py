@@ -23,7 +23,8 @@ from app.accounts.people_pages import person_page
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Admits, Campaign
 from app.clock import utc_now
-from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep
+from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep, reached_at
+from app.idempotency import FormOnceDep
 from app.members import schemas, service
 from app.members.errors import GroupNameTaken, NoMember
 from app.pages import read_form, render, see_other
@@ -83,6 +84,7 @@ def make_worker_link_from_page(
     *,
     request: Request,
     form: FormDep,
+    once: FormOnceDep,
     campaign: CampaignDep,
     user: CurrentUser,
     session: SessionDep,
@@ -92,6 +94,7 @@ def make_worker_link_from_page(
     given, errors = read_form(form, schemas.WorkerLinkCreate)
     if given is None:
         return _members_page(request, session, campaign, user, link_form=form, link_errors=errors)
+    once.begin_form(session)
     _, secret = service.make_link(
         session,
         campaign,
@@ -102,7 +105,7 @@ def make_worker_link_from_page(
         by=user,
         now=utc_now(),
     )
-    url = service.join_url(settings.public_url, secret)
+    url = service.join_url(reached_at(request, settings), secret)
     return _members_page(request, session, campaign, user, url=url)
 
 
@@ -119,6 +122,8 @@ def _members_page(
 ) -> HTMLResponse:
     found = service.members(session, campaign, by=user)
     ok = status.HTTP_201_CREATED if url else status.HTTP_200_OK
+    links = service.links_of(session, campaign, by=user)
+    workers = service.workers_of(session, campaign, by=user)
     people, groups = {person.id for person in found.people}, {group.id for group in found.groups}
     return render(
         request,
@@ -129,8 +134,10 @@ def _members_page(
         members=found,
         others=[person for person in _candidates(session) if person.id not in people],
         other_groups=[group for group in service.list_groups(session, by=user) if group.id not in groups],
-        links=service.links_of(session, campaign, by=user),
-        workers=service.workers_of(session, campaign, by=user),
+        links=links,
+        workers=workers,
+        shortages=service.shortages(session, campaign, links, workers, now=utc_now()),
+        without_more=service.without_more(session, campaign, workers),
         url=url,
         errors=errors or {},
         link_form=link_form or {},
@@ -252,7 +259,7 @@ def erase_person_from_page(
         except NameDiffers as error:
             errors = {"name": error.detail}
         except (ProofNeeded, WrongCredentials) as error:
-            errors = proof_error(error)
+            errors = proof_error(error, user)
         except (NotAllowed, LastAdmin, AccountErased) as error:
             errors = {"": error.detail}
         else:

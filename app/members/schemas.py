@@ -106,13 +106,13 @@ class WorkerLinkCreated(WorkerLinkRead):
 
 
 class WorkerRead(Output):
-    """An outside worker, by the id of their platform."""
+    """An outside worker, by the id of their platform: one for each link by which they came."""
 
     user_id: UUID
     name: str
     worker_id: str
     link_id: UUID
-    answers: int
+    answers: int = Field(description="that count for the code of this link")
     is_complete: bool
 
 

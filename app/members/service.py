@@ -21,10 +21,11 @@ from app.members.groups import (
     people_of,
     remove_person,
 )
+from app.members.reaching import may_come, shortages, without_more
 from app.members.workers import (
     Completion,
     ShownWorker,
-    completion,
+    completions,
     end_link,
     find_link,
     join,
@@ -44,7 +45,7 @@ __all__ = [
     "add_member",
     "add_person",
     "campaigns_of",
-    "completion",
+    "completions",
     "delete_group",
     "end_link",
     "erase_person",
@@ -56,12 +57,15 @@ __all__ = [
     "list_groups",
     "make_group",
     "make_link",
+    "may_come",
     "members",
     "people_of",
     "remove_group",
     "remove_member",
     "remove_person",
     "set_admission",
+    "shortages",
+    "without_more",
     "worker_id_of",
     "workers_of",
 ]

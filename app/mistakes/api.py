@@ -3,20 +3,23 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, status
 
 from app.access import admin_only
+from app.clock import utc_now
 from app.datasets.pictures import image_addresses
 from app.deps import CurrentUser, SessionDep, StorageDep
-from app.mistakes import service
+from app.mistakes import service, umaps
 from app.mistakes.schemas import (
     FeatureMapRead,
     MapPointRead,
     TrialConfusionQuery,
     TrialConfusionRead,
+    TrialMapQuery,
     TrialPredictionList,
     TrialPredictionRead,
     TrialPredictionsQuery,
+    UmapRead,
 )
 
 router = APIRouter(tags=["mistakes"])
@@ -74,14 +77,20 @@ def read_trial_confusion(
 @router.get("/trials/{trial_id}/map")
 @admin_only
 def read_trial_map(
-    trial_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser
+    trial_id: UUID,
+    asked: Annotated[TrialMapQuery, Query()],
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
 ) -> FeatureMapRead:
     """Where a trial's model places up to 2,000 pictures of source and target."""
     seen = service.look(session, storage, trial_id, by=user)
     kept, rows = seen.kept, service.map_rows(seen)
+    umap = umaps.shown(session, storage, seen, asked.layout)
     return FeatureMapRead(
+        layout=asked.layout,
         classes=seen.classes,
-        shares=kept.map_shares.tolist(),
+        shares=kept.map_shares.tolist() if umap is None else [],
         points=[
             MapPointRead(
                 example_id=int(kept.example_ids[row]),
@@ -90,6 +99,24 @@ def read_trial_map(
                 probability=float(kept.probabilities[row, 0]),
                 place=place,
             )
-            for row, place in zip(rows, kept.map_places.tolist(), strict=True)
+            for row, place in zip(rows, (kept.map_places if umap is None else umap).tolist(), strict=True)
         ],
     )
+
+
+@router.post("/trials/{trial_id}/map/umap", status_code=status.HTTP_202_ACCEPTED)
+@admin_only
+def ask_for_trial_umap(
+    trial_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser
+) -> UmapRead:
+    """Let a worker compute the UMAP of a trial's map; asking twice is asking once, unless it failed."""
+    seen = service.look(session, storage, trial_id, by=user)
+    return UmapRead.of(umaps.ask_for_umap(session, seen, now=utc_now()))
+
+
+@router.get("/trials/{trial_id}/map/umap")
+@admin_only
+def read_trial_umap(trial_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser) -> UmapRead:
+    """Where the UMAP of a trial's map stands; its places are the map's, with `layout=umap`."""
+    seen = service.look(session, storage, trial_id, by=user)
+    return UmapRead.of(umaps.umap_of(session, seen))

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.registry.kept_pictures import Among, KeptPictures
 from app.runs.curves import COLOURS
 
 SIDE, MARGIN = 640, 14  # of the map
+OUTER_FENCE = 3.0  # quartile distances beyond the quartiles; Tukey 1977 calls what lies beyond "far out"
 SIGNS = ("circle", "square", "triangle", "diamond")
 DIFFERENT = len(COLOURS) * len(SIGNS)  # classes that are told apart at once
 DOMAINS = {Among.TRAIN: "target", Among.SOURCE: "source"}
@@ -22,6 +24,13 @@ class By(enum.StrEnum):
 
     DOMAIN = "domain"
     CLASS = "class"
+
+
+class Layout(enum.StrEnum):
+    """By what pictures are placed: principal components, or UMAP, which is computed on request."""
+
+    PCA = "pca"
+    UMAP = "umap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +68,36 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A drawing of SIDE by SIDE; the axes' shares of the variance."""
+    """A drawing of SIDE by SIDE; the axes' shares of the variance, None where they are no components."""
 
     clouds: list[Cloud]
     keys: list[Key]
-    shares: tuple[float, float]
+    shares: tuple[float, float] | None
     repeats: bool  # whether signs stand for several classes
+    outside: int  # points so far from the others that they are drawn at the edge
 
 
-def map_of(kept: KeptPictures, classes: Sequence[str], *, by: By, only: int | None = None) -> Map:
-    """The map; `only`: the class whose points are not faint. Faint ones lie below the others."""
-    places = kept.map_places[:, :2].astype(np.float64)
+def map_of(
+    kept: KeptPictures,
+    classes: Sequence[str],
+    *,
+    by: By,
+    only: int | None = None,
+    umap: NDArray[np.float32] | None = None,
+) -> Map:
+    """The map; `only`: the class whose points are not faint. Faint ones lie below the others.
+
+    `umap`: (P, 2) places in the stead of the components.
+    """
+    places = (kept.map_places[:, :2] if umap is None else umap).astype(np.float64)
     low, high = places.min(0), places.max(0)
+    near = _near(places)
+    if near.any():
+        low, high = places[near].min(0), places[near].max(0)
     # One scale for both axes: what is far apart looks far apart.
     reach = max(float((high - low).max()), 1e-9)
     scaled = (places - (low + high) / 2) / reach * (SIDE - 2 * MARGIN) + SIDE / 2
+    scaled = scaled.clip(MARGIN / 2, SIDE - MARGIN / 2)
     clouds: dict[tuple[int, int], Cloud] = {}
     for row, (x, y) in zip(kept.map_rows.tolist(), scaled.tolist(), strict=True):
         code, label = int(kept.among[row]), int(kept.classes[row, 0])
@@ -89,9 +113,19 @@ def map_of(kept: KeptPictures, classes: Sequence[str], *, by: By, only: int | No
     return Map(
         clouds=[clouds[looks] for looks in ordered],
         keys=_keys(kept, classes, by),
-        shares=(first, second),
+        shares=(first, second) if umap is None else None,
         repeats=by is By.CLASS and len(classes) > DIFFERENT,
+        outside=int((~near).sum()) if near.any() else 0,
     )
+
+
+def _near(places: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of the places (P, 2) are not far out on either axis, by Tukey's outer fences."""
+    first, third = np.percentile(places, [25, 75], axis=0)
+    wide = third - first
+    fence = np.where(wide > 0, OUTER_FENCE * wide, np.inf)  # half of them may lie at one place
+    near: NDArray[np.bool_] = ((places >= first - fence) & (places <= third + fence)).all(1)
+    return near
 
 
 def _cloud(by: By, among: Among, label: int, *, is_faint: bool) -> Cloud:

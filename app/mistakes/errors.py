@@ -50,3 +50,15 @@ class MapNotKept(Conflict):
             "This trial ended before Clarinet kept where a model places pictures, so there is no map of it. "
             "Repeat its run, and the new trials have one."
         )
+
+
+class UmapNotMade(Conflict):
+    """The map by UMAP is computed on request, and is not there."""
+
+    title = "UMAP not made"
+
+
+class UmapNotInstalled(Conflict):
+    """The server lacks the optional package."""
+
+    title = "UMAP not installed"

@@ -10,8 +10,8 @@ from fastapi.responses import Response, StreamingResponse
 from app.access import admin_only
 from app.deps import CurrentUser, SessionDep, StorageDep
 from app.labels.exports.formats import csv_pieces
-from app.mistakes import service
-from app.mistakes.drawing import map_of, matrix_of
+from app.mistakes import service, umaps
+from app.mistakes.drawing import Layout, map_of, matrix_of
 from app.mistakes.schemas import MapQuery, PicturesQuery
 from app.mistakes.service import Picture, Seen
 from app.pages import templates
@@ -114,11 +114,19 @@ def _counts(seen: Seen, asked: PicturesQuery) -> list[list[int]]:
 
 @router.get("/trials/{trial_id}/map.csv")
 @admin_only
-def download_map(trial_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser) -> Response:
-    """The pictures on the map with all components that are kept."""
+def download_map(
+    trial_id: UUID,
+    asked: Annotated[MapQuery, Query()],
+    session: SessionDep,
+    storage: StorageDep,
+    user: CurrentUser,
+) -> Response:
+    """The pictures on the map with all components that are kept, or with their two places by UMAP."""
     seen = service.look(session, storage, trial_id, by=user)
     rows, names = service.map_rows(seen), list(map(guarded, seen.classes))
-    components = [f"component_{place}" for place in range(1, seen.kept.map_places.shape[1] + 1)]
+    umap = umaps.shown(session, storage, seen, asked.layout)
+    places, word = (seen.kept.map_places, "component") if umap is None else (umap, "umap")
+    components = [f"{word}_{place}" for place in range(1, places.shape[1] + 1)]
     found = service.pictures(session, seen, rows)
     cells = (
         [
@@ -131,10 +139,10 @@ def download_map(trial_id: UUID, session: SessionDep, storage: StorageDep, user:
             f"{picture.probability:.{DIGITS}f}",
             *(f"{value:.5g}" for value in place),
         ]
-        for picture, place in zip(found, seen.kept.map_places.tolist(), strict=True)
+        for picture, place in zip(found, places.tolist(), strict=True)
     )
     columns = ["example", "among", "position", "file", "true_class", "predicted_class", "probability"]
-    return csv_file("map.csv", [[*columns, *components], *cells])
+    return csv_file(_name_of("map", asked.layout, "csv"), [[*columns, *components], *cells])
 
 
 @router.get("/trials/{trial_id}/map.svg")
@@ -149,13 +157,20 @@ def draw_map(
     """The map as a drawing."""
     seen = service.look(session, storage, trial_id, by=user)
     service.map_rows(seen, asked.predicted_class)  # which refuses where there is none, or no such class
-    return _drawing("map", map=map_of(seen.kept, seen.classes, by=asked.by, only=asked.predicted_class))
+    umap = umaps.shown(session, storage, seen, asked.layout)
+    drawn = map_of(seen.kept, seen.classes, by=asked.by, only=asked.predicted_class, umap=umap)
+    return _drawing("map", _name_of("map", asked.layout, "svg"), map=drawn)
 
 
-def _drawing(name: str, **shown: object) -> Response:
+def _name_of(stem: str, layout: Layout, kind: str) -> str:
+    return f"{stem}.{kind}" if layout is Layout.PCA else f"{stem}-{layout}.{kind}"
+
+
+def _drawing(name: str, filename: str = "", **shown: object) -> Response:
+    filename = filename or f"{name}.svg"
     drawn = templates.env.get_template(f"mistakes/{name}.svg").render(**shown, alone=True)
     return Response(
         drawn,
         media_type="image/svg+xml",
-        headers={"Content-Disposition": f'attachment; filename="{name}.svg"', "Cache-Control": "no-store"},
+        headers={"Content-Disposition": f'attachment; filename="{filename}"', "Cache-Control": "no-store"},
     )

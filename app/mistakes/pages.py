@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from sqlalchemy.orm import Session
 
 from app.access import admin_only
@@ -14,9 +14,10 @@ from app.clock import utc_now
 from app.datasets.pictures import image_address, image_addresses
 from app.deps import CurrentUser, SessionDep, StorageDep
 from app.errors import Conflict
-from app.mistakes import service
-from app.mistakes.drawing import By, map_of
-from app.mistakes.errors import MapNotKept, PicturesNotKept
+from app.evaluations import service as evaluations
+from app.mistakes import service, umaps
+from app.mistakes.drawing import By, Layout, map_of
+from app.mistakes.errors import MapNotKept, PicturesNotKept, UmapNotMade
 from app.mistakes.schemas import MapQuery, PictureQuery, PicturesQuery
 from app.mistakes.service import Only, Order, Seen
 from app.pages import render, see_other
@@ -28,7 +29,7 @@ from app.runs.models import Trial, TrialState
 router = APIRouter(include_in_schema=False)
 
 SHOWN = 60  # pictures on a page
-MOST_IN_MATRIX = 50  # classes; a page has a cell for each pair of them
+MOST_ON_ITS_PAGE = 50  # classes whose confusion it has whole; app.confused says of how many other pages do
 ExampleId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 # The lists that a page offers, and what they are limited to.
 LISTS: tuple[tuple[str, Only | None, Order], ...] = (
@@ -87,7 +88,7 @@ def show_pictures(
             among | ({} if true is None else {"true_class": str(true)}) | {"predicted_class": str(predicted)}
         ),
         counts=service.confusion_of(seen.kept, wanted.among, len(classes)),
-        most_in_matrix=MOST_IN_MATRIX,
+        most_on_its_page=MOST_ON_ITS_PAGE,
         predicted=service.predicted_counts(seen.kept, wanted.among, len(classes)),
         csv_url=address_of(request, "download_pictures", trial)(asked.chosen(**among)),
         confusion_csv_url=address_of(request, "download_confusion", trial)(among),
@@ -126,6 +127,7 @@ def show_picture(
         seen=seen,
         classes=seen.classes,
         picture=picture,
+        named=evaluations.named_of(session, seen.model.id, example_id),
         image_of=_images(request, seen),
         back=back,
         is_from_map=asked.by is not None,
@@ -170,13 +172,27 @@ def show_map(
     except (PicturesNotKept, MapNotKept) as error:
         return _in_words(request, session, trial, error)
     address = address_of(request, "show_map", trial)
+    umap = umaps.umap_of(session, seen)
+    try:
+        places = umaps.shown(session, storage, seen, asked.layout)
+    except UmapNotMade:  # the page says so in the drawing's stead
+        places = None
+    is_drawn = asked.layout is Layout.PCA or places is not None
     return render(
         request,
         "mistakes/map.html",
         **_head(request, session, trial, "show_map", asked.chosen()),
         seen=seen,
         classes=seen.classes,
-        map=map_of(seen.kept, seen.classes, by=asked.by, only=asked.predicted_class),
+        map=map_of(seen.kept, seen.classes, by=asked.by, only=asked.predicted_class, umap=places),
+        is_drawn=is_drawn,
+        layouts=[
+            (each, address(asked.chosen(layout=None if each is Layout.PCA else each)), each is asked.layout)
+            for each in Layout
+        ],
+        umap=umap,
+        umap_words=umaps.words_of(umap),
+        not_installed=None if umaps.is_installed() else umaps.NOT_INSTALLED,
         predicted_class=asked.predicted_class,
         ways=[(each, address(asked.chosen(by=each)), each is asked.by) for each in By],
         class_urls=[address(asked.chosen(predicted_class=place)) for place in range(len(seen.classes))],
@@ -195,8 +211,20 @@ def show_map(
         next_url=address(asked.chosen() | {"after": str(following)}) if following else None,
         first_url=address(asked.chosen()) if asked.after else "",
         svg_url=address_of(request, "draw_map", trial)(asked.chosen()),
-        csv_url=address_of(request, "download_map", trial)({}),
+        csv_url=address_of(request, "download_map", trial)(MapQuery(layout=asked.layout).chosen()),
     )
+
+
+@router.post("/trials/{trial_id}/map/umap")
+@admin_only
+def ask_for_umap(
+    request: Request, trial_id: UUID, session: SessionDep, storage: StorageDep, user: CurrentUser
+) -> Response:
+    """Let a worker compute the UMAP of the map; asking twice is asking once."""
+    seen = service.look(session, storage, trial_id, by=user)
+    umaps.ask_for_umap(session, seen, now=utc_now())
+    path = request.app.url_path_for("show_map", trial_id=str(trial_id))
+    return RedirectResponse(f"{path}?{urlencode({'layout': Layout.UMAP.value})}", status_code=303)
 
 
 def address_of(request: Request, name: str, trial: Trial) -> Callable[[Mapping[str, str]], str]:

@@ -1,11 +1,14 @@
 """What the JSON API of a trial's pictures takes and returns."""
 
+from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
 
 from pydantic import Field
 
-from app.mistakes.drawing import By
+from app.mistakes import umaps
+from app.mistakes.drawing import By, Layout
+from app.mistakes.models import Umap, UmapState
 from app.mistakes.service import Among, Only, Order, Picture, Wanted
 from app.schemas import Input, Output
 
@@ -134,15 +137,45 @@ class MapPointRead(Output):
     among: Among
     predicted_class: int = Field(description=PLACE)
     probability: float
-    place: list[float] = Field(description="principal components of its features; the first two are drawn")
+    place: list[float] = Field(
+        description="principal components of its features, the first two are drawn; or two places by UMAP"
+    )
 
 
 class FeatureMapRead(Output):
-    """Where a model places pictures of source and target: the principal components of its features."""
+    """Where a model places pictures of source and target: by components of its features, or by UMAP."""
 
+    layout: Layout
     classes: list[str]
-    shares: list[float] = Field(description="of the variance that each component has")
+    shares: list[float] = Field(description="of the variance that each component has; by UMAP empty")
     points: list[MapPointRead]
+
+
+class TrialMapQuery(Input):
+    """By what the pictures are placed."""
+
+    layout: Layout = Field(default=Layout.PCA, description="`umap` is there once somebody has asked for it")
+
+
+class UmapRead(Output):
+    """Where the UMAP of a trial's map stands."""
+
+    state: UmapState | None = Field(description="null: nobody has asked for it")
+    words: str | None = Field(description="why it is not there; null where it is")
+    is_installed: bool = Field(description="whether this server has the package that computes it")
+    asked_at: datetime | None
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, umap: Umap | None) -> Self:
+        """From its row, if there is one."""
+        return cls(
+            state=umap and umap.state,
+            words=None if umap and umap.state is UmapState.READY else umaps.words_of(umap),
+            is_installed=umaps.is_installed(),
+            asked_at=umap and umap.asked_at,
+            finished_at=umap and umap.finished_at,
+        )
 
 
 class _OnPages(Input):
@@ -164,11 +197,13 @@ class PictureQuery(PicturesQuery):
     """Where a picture was opened: in which list, or on the map that `by` colours."""
 
     by: By | None = None
+    layout: Layout = Layout.PCA
 
 
 class MapQuery(_OnPages):
     """What the page of the map shows: coloured by what, and of which class."""
 
     by: By = By.DOMAIN
+    layout: Layout = Layout.PCA
     predicted_class: Class | None = None
     after: ExampleId | None = None

@@ -1,13 +1,13 @@
 """A prediction of a whole dataset, read in the place of what a trial did not keep."""
 
-import csv
-import io
+import threading
+from collections import OrderedDict
 from functools import lru_cache
-from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from app.datasets import versions
@@ -15,13 +15,17 @@ from app.datasets.models import Example, Split
 from app.registry.kept_pictures import Among, KeptPictures, likeliest
 from app.registry.prediction_models import Prediction
 from app.storage import Storage, StoredFileDamaged
-from clarinet.files.names import numbers_among
+from clarinet.files.names import NO_LABEL, numbers_among
 
 SHARES_FROM = 3  # columns: file, position, class, a probability of each class, and why a picture was refused
-PIECE = 5_000  # lines whose numbers are kept as text at once
-READ_LATELY = 4  # tables that are kept, because lists are paged
+PIECE = 5_000  # rows that are read at once
+READ_LATELY = 4  # tables, and datasets, that are kept, because lists are paged
 
+Examples = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]
 Table = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
+
+_read_lately: OrderedDict[tuple[UUID, int], Examples] = OrderedDict()
+_lock = threading.Lock()
 
 
 def pictures_of_table(
@@ -36,20 +40,11 @@ def pictures_of_table(
     size, digest = storage.size_and_digest(prediction.key)
     if digest != prediction.digest:
         raise StoredFileDamaged
-    positions, classes, probabilities = _read(storage.path(prediction.key), digest, size, len(class_names))
+    positions, classes, probabilities = _read(storage, prediction.key, digest, size, len(class_names))
     held = versions.version(session, prediction.dataset_id, prediction.dataset_version)
     # The last entry is what an unknown class (-1) finds.
     numbers = np.array([*numbers_among(class_names, held.class_names or []), -1], np.int32)
-    rows = session.execute(
-        select(Example.id, Example.split, Example.true_class)
-        .where(Example.dataset_id == prediction.dataset_id, Example.position < held.image_count)
-        .order_by(Example.position)
-    ).all()
-    codes = np.array(
-        [(Among.TEST if row.split is Split.TEST else Among.TRAIN).code for row in rows], np.uint8
-    )
-    known = np.array([-1 if row.true_class is None else row.true_class for row in rows], np.int64)
-    ids = np.array([row.id for row in rows], np.int64)
+    ids, codes, known = _examples(session, prediction.dataset_id, held.image_count)
     among = codes[positions]
     order = np.argsort(among, kind="stable")
     return KeptPictures.without_map(
@@ -61,33 +56,61 @@ def pictures_of_table(
     )
 
 
+def _examples(session: Session, dataset_id: UUID, count: int) -> Examples:
+    """The first images of a dataset: ids, codes of Among and numbers of true classes, by position.
+
+    Such images never change, and later ones come behind them. So what was read once serves all pages of a
+    list.
+    """
+    with _lock:
+        found = _read_lately.pop((dataset_id, count), None)
+    if found is None:
+        found = np.empty(count, np.int64), np.empty(count, np.uint8), np.empty(count, np.int64)
+        ids, codes, known = found
+        # Whole numbers alone, told by the database: what a row becomes on its way takes most of the time.
+        code = case((Example.split == Split.TEST, Among.TEST.code), else_=Among.TRAIN.code)
+        query = select(Example.position, Example.id, code, func.coalesce(Example.true_class, NO_LABEL)).where(
+            Example.dataset_id == dataset_id, Example.position < count
+        )
+        found_rows = session.connection().execute(query, execution_options={"yield_per": PIECE})
+        for rows in found_rows.partitions():
+            numbers = np.array([tuple(row) for row in rows], np.int64)  # (R, 4)
+            positions = numbers[:, 0]
+            ids[positions], codes[positions], known[positions] = numbers[:, 1:].T
+    with _lock:
+        _read_lately[dataset_id, count] = found
+        while len(_read_lately) > READ_LATELY:
+            _read_lately.popitem(last=False)
+    return found
+
+
 @lru_cache(maxsize=READ_LATELY)
-def _read(path: Path, _digest: str, size: int, num_classes: int) -> Table:
+def _read(storage: Storage, key: str, _digest: str, size: int, num_classes: int) -> Table:
     """Positions, likeliest classes and their probabilities; pictures that were refused are left out."""
-    positions: list[int] = []
-    parts: list[tuple[NDArray[np.int32], NDArray[np.float32]]] = []
-    waiting: list[list[str]] = []
+    from pyarrow import csv, float32, int64, string  # noqa: PLC0415 - few pages need it
+
+    last = SHARES_FROM + num_classes
+    names = [str(place) for place in range(last + 1)]
+    types = {name: string() for name in names} | {names[1]: int64()}
+    shares = names[SHARES_FROM:last]
     # So many lines at most: "0" and a line end for each number.
     pictures = size // (2 * num_classes)
-
-    def take() -> None:
-        shares = np.array(waiting, np.float32).reshape(len(waiting), num_classes)
-        parts.append(likeliest(shares, pictures=pictures))
-        waiting.clear()
-
-    with io.TextIOWrapper(path.open("rb"), encoding="utf-8", newline="") as file:
-        lines = csv.reader(file)
-        next(lines)
-        for line in lines:
-            if not line[SHARES_FROM]:
-                continue
-            positions.append(int(line[1]))
-            waiting.append(line[SHARES_FROM : SHARES_FROM + num_classes])
-            if len(waiting) == PIECE:
-                take()
-    take()
-    return (
-        np.array(positions, np.int64),
-        np.concatenate([classes for classes, _ in parts]),
-        np.concatenate([shares for _, shares in parts]),
-    )
+    parts: list[Table] = []
+    with storage.open(key) as file:
+        pieces = csv.open_csv(
+            file,
+            read_options=csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=types | dict.fromkeys(shares, float32()),
+                include_columns=[names[1], *shares],
+                null_values=[""],
+            ),
+        )
+        for piece in pieces:
+            columns = [column.to_numpy(zero_copy_only=False) for column in piece.columns]
+            is_said = ~np.isnan(columns[1])
+            said = np.stack(columns[1:], axis=1)[is_said]
+            parts.append((columns[0][is_said], *likeliest(said, pictures=pictures)))
+    positions, classes, probabilities = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return positions, classes, probabilities

@@ -52,7 +52,8 @@ def _ended_runs(session: Session, *, since: datetime) -> Iterator[Happening]:
         state = str(run.state)
         known = [one.target_accuracy for one in run.trials if one.target_accuracy is not None]
         mean = sum(known) / len(known) if known and state == TrialState.SUCCEEDED else None
-        figure = "" if mean is None else f", {100 * mean:.1f} % on the target"
+        chance = 100 / len(run.snapshot_facts["classes"])
+        figure = "" if mean is None else f", {100 * mean:.1f} % on the target (chance {chance:.1f} %)"
         yield Happening(
             event=Event.RUN_ENDED,
             subject=f"{run.id}/{ended_at.timestamp():.3f}",  # told again should it go on and end again

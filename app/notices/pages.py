@@ -11,6 +11,7 @@ from app.access import admin_only
 from app.accounts.models import User
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, SessionDep, SettingsDep
+from app.idempotency import FormOnceDep
 from app.notices import schemas, service
 from app.notices.addresses import shortened
 from app.notices.errors import AddressNotAllowed, NoMailServer
@@ -43,7 +44,13 @@ def show_subscriptions(
 @router.post("/subscriptions")
 @admin_only
 def subscribe_from_page(
-    request: Request, form: FormDep, user: CurrentUser, session: SessionDep, settings: SettingsDep
+    *,
+    request: Request,
+    form: FormDep,
+    once: FormOnceDep,
+    user: CurrentUser,
+    session: SessionDep,
+    settings: SettingsDep,
 ) -> Response:
     """Subscribe; the answer shows the secret, this once."""
     given, errors = read_form(form, schemas.SubscriptionForm)
@@ -54,6 +61,7 @@ def subscribe_from_page(
             elif given.to is schemas.To.WEBHOOK and given.url is None:
                 errors = {"url": "Please fill this in."}
             else:
+                once.begin_form(session)
                 row = service.subscribe(
                     session,
                     settings,

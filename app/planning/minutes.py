@@ -16,7 +16,7 @@ WAYS = {
     "again": "Yes/no by the model's belief, pictures with a no again",
     "others": "Yes/no by the model's belief, other pictures",
     "ordinary": "Choosing one class of all",
-    "runs": "This campaign's own runs",
+    "runs": "This campaign's own runs, a dot each",
 }
 TITLES = {"photographs": "Paintings to photographs", "digits": "USPS to MNIST digits"}
 # Colours that people with colour blindness tell apart, after Okabe and Ito; a dash as well.
@@ -34,7 +34,7 @@ TICKS = 5
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What was reached after so many minutes."""
+    """What was reached after so many minutes; `name`: of the run that did, "" of a study's."""
 
     minutes: float
     answers: int
@@ -42,6 +42,7 @@ class Point:
     lowest: float
     highest: float
     seeds: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +79,20 @@ class Minutes:
 
 
 def minutes_of(
-    *, card: float, page: float | None, kway: float, runs: Sequence[Point] = (), looks: str | None = None
+    *,
+    card: float,
+    page: float | None,
+    kway: float,
+    runs: Sequence[Point] = (),
+    run_seconds: float = 0.0,
 ) -> list[Minutes]:
     """The studied tasks in minutes.
 
     Args:
         card, page: seconds for a yes/no question alone and on a page, None where that is not known.
         kway: seconds to choose one class of all.
-        runs: of a campaign, in minutes.
-        looks: of its pictures, so that its runs stand beside the task like it; None: beside each.
+        runs: of a campaign, in minutes, beside each task; single points, as they differ in method and labels.
+        run_seconds: that each of their answers took.
     """
     found = []
     for name in dict.fromkeys(item.looks for item in STUDIED):
@@ -98,8 +104,8 @@ def minutes_of(
             for way in WAYS
             if way in seconds and (points := _points(name, way, seconds[way]))
         ]
-        if runs and looks in {None, name}:
-            lines.append(Line("runs", card, tuple(runs)))
+        if runs:
+            lines.append(Line("runs", run_seconds, tuple(runs)))
         found.append(Minutes(name, tuple(lines)))
     return found
 
@@ -127,7 +133,7 @@ def _point(item: Studied, seconds: float) -> Point:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A line in the drawing: coordinates, and where its name stands."""
+    """A line in the drawing: coordinates, and where its name stands; without a path its dots stand alone."""
 
     title: str
     colour: str
@@ -168,10 +174,10 @@ def drawing_of(minutes: Minutes) -> Drawing:
                 title=line.title,
                 colour=colour,
                 dash=dash,
-                path=" ".join(f"{across},{up}" for across, up in dots),
+                path="" if line.way == "runs" else " ".join(f"{across},{up}" for across, up in dots),
                 dots=dots,
                 bars=tuple((x(point.minutes), y(point.lowest), y(point.highest)) for point in line.points),
-                y=TOP + HEIGHT + 62 + 20 * place,
+                y=TOP + HEIGHT + 62 + 24 * place,
             )
         )
     return Drawing(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
+from app.campaigns.confirming import Confirming
 from app.quality.service import INDEPENDENT, SHARES, Dependence, chances, spreads, thresholds_of
 from clarinet.files.label_table import LabelKind
 
@@ -35,6 +36,12 @@ class Policy:
 
     confirm_yes: bool
     overlap: int = 1
+    leads: tuple[tuple[int, float], ...] = ((0, 1.0),)  # as in `Confirming`
+
+    @classmethod
+    def of(cls, confirming: Confirming) -> "Policy":
+        """That of a campaign."""
+        return cls(confirming.of_yes, confirming.overlap, confirming.leads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +103,25 @@ def uniform_cases(error: float, num_classes: int, dependence: Dependence = INDEP
 
 def yield_of(cases: Cases, policy: Policy) -> Yield:
     """The expectation over all ways in which people may answer, by the rules that campaigns follow."""
-    # How likely each case has had so many yes and no, while it is still asked.
-    open_: dict[tuple[int, int], NDArray[np.float64]] = {(0, 0): np.ones_like(cases.shares)}
+    # How likely each case has had so many yes and no, while it is still asked, by the lead that it needs.
+    open_: dict[tuple[int, int, int], NDArray[np.float64]] = {
+        (0, 0, lead): np.full_like(cases.shares, share) for lead, share in policy.leads
+    }
     given: dict[LabelKind | None, NDArray[np.float64]] = defaultdict(lambda: np.zeros_like(cases.shares))
     answers = after_first = yes_after_first = 0.0
     for count in range(MAX_SLOTS + 1):
-        following: dict[tuple[int, int], NDArray[np.float64]] = defaultdict(
+        following: dict[tuple[int, int, int], NDArray[np.float64]] = defaultdict(
             lambda: np.zeros_like(cases.shares)
         )
-        for (yes, no), chance in open_.items():
-            if answers_needed(yes, no, confirm_yes=policy.confirm_yes, least=policy.overlap) <= count:
+        for (yes, no, lead), chance in open_.items():
+            needed = answers_needed(
+                yes,
+                no,
+                confirm_yes=policy.confirm_yes,
+                least=policy.overlap,
+                lead=lead,
+            )
+            if needed <= count:
                 given[verdict(yes, no, confirm_yes=policy.confirm_yes).kind] += chance
                 continue
             asked = float(cases.shares @ chance)
@@ -113,8 +129,8 @@ def yield_of(cases: Cases, policy: Policy) -> Yield:
             if count:
                 after_first += asked
                 yes_after_first += float(cases.shares @ (chance * cases.chance_yes))
-            following[yes + 1, no] += chance * cases.chance_yes
-            following[yes, no + 1] += chance * (1 - cases.chance_yes)
+            following[yes + 1, no, lead] += chance * cases.chance_yes
+            following[yes, no + 1, lead] += chance * (1 - cases.chance_yes)
         open_ = following
     true, complementary = given[LabelKind.TRUE], given[LabelKind.COMPLEMENTARY]  # (C,)
     true_share, complementary_share = float(cases.shares @ true), float(cases.shares @ complementary)
@@ -158,7 +174,7 @@ def offers(
     answers = floor(budget / price)
     found = []
     for name, confirm in (("confirmed", True), ("single", False)):
-        per_question = yield_of(cases, Policy(confirm, overlap))
+        per_question = yield_of(cases, Policy.of(Confirming(confirm, overlap, num_classes)))
         images = floor(answers / per_question.answers)
         found.append(
             Offer(

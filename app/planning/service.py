@@ -4,18 +4,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation.models import Tally
+from app.campaigns.confirming import Confirming
 from app.campaigns.models import Campaign, PricePer
 from app.planning.minutes import Minutes, Point, minutes_of
 from app.planning.offers import Offer, offers
 from app.planning.paces import paces_of
 from app.quality import service as quality
-from app.runs import service
+from app.runs import service, words
 from app.runs.finding import Wanted, find_runs
 
 MOST_RUNS = 200
@@ -54,6 +55,7 @@ class LearningPoint:
     number: int
     method: str
     setting: str
+    called: str  # method and labels in words
     answers: int
     complementary: int
     true: int
@@ -81,6 +83,12 @@ class Plan:
     offers: list[Offer]
     minutes: list[Minutes]
     runs: list[LearningPoint]
+    simulated_share: float  # of the answers whose time was measured: programs gave them
+
+    @property
+    def confirms_half(self) -> bool:
+        """Whether of the questions that are confirmed chance chooses a half: between two classes."""
+        return Confirming(True, int(self.overlap.value), int(self.classes.value)).of_half
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,7 @@ class Measured:
     seconds: float | None
     error: float | None
     dependence: quality.Dependence | None
+    simulated_share: float = 0.0
 
 
 def make_plan(
@@ -130,6 +139,7 @@ def make_plan(
             page=page.value if page else None,
             kway=wishes.kway_seconds,
             runs=[_in_minutes(point, seconds.value) for point in runs],
+            run_seconds=seconds.value,
         ),
         offers=offers(
             budget=wishes.budget,
@@ -142,6 +152,7 @@ def make_plan(
             kway_seconds=wishes.kway_seconds,
         ),
         runs=runs,
+        simulated_share=measured.simulated_share,
     )
 
 
@@ -154,6 +165,7 @@ def _in_minutes(point: LearningPoint, seconds: float) -> Point:
         lowest=point.mean_accuracy if point.lowest_accuracy is None else point.lowest_accuracy,
         highest=point.mean_accuracy if point.highest_accuracy is None else point.highest_accuracy,
         seeds=point.seeds,
+        name=f"Run {point.number}, {point.called}",
     )
 
 
@@ -172,18 +184,19 @@ def _price(campaign: Campaign | None, seconds: float) -> float | None:
 
 def measure(session: Session, campaign: Campaign) -> Measured:
     """Seconds per answer from the campaign's tallies; error and dependence as its labels are weighed by."""
-    names = ("timed", "active_ms")
+    by_programs = case((User.is_simulated, Tally.timed), else_=0)
     sums = session.execute(
-        select(*(func.coalesce(func.sum(getattr(Tally, name)), 0) for name in names)).where(
-            Tally.campaign_id == campaign.id
-        )
+        select(*(func.coalesce(func.sum(what), 0) for what in (Tally.timed, Tally.active_ms, by_programs)))
+        .join(User, User.id == Tally.user_id)
+        .where(Tally.campaign_id == campaign.id)
     ).one()
-    timed, active_ms = map(int, sums)
+    timed, active_ms, simulated = map(int, sums)
+    share = simulated / timed if timed else 0.0
     seconds = max(active_ms / timed / 1000, 0.01) if timed else None
     claims = quality.claims(session, campaign)
     if claims is None or claims.several < ENOUGH:  # nobody was asked what somebody else had answered
-        return Measured(seconds, None, None)
-    return Measured(seconds, claims.error, quality.Dependence(claims.match, claims.other))
+        return Measured(seconds, None, None, share)
+    return Measured(seconds, claims.error, quality.Dependence(claims.match, claims.other), share)
 
 
 def learning_points(session: Session, campaign: Campaign, *, by: User, now: datetime) -> list[LearningPoint]:
@@ -196,6 +209,7 @@ def learning_points(session: Session, campaign: Campaign, *, by: User, now: date
             number=run.number,
             method=run.method,
             setting=run.setting,
+            called=f"{words.method_of(run).words}, {words.LEARNS_FROM.get(run.setting, run.setting)}",
             answers=run.snapshot_facts["answers"],
             complementary=sum(run.snapshot_facts["complementary"]),
             true=sum(run.snapshot_facts["true"]),

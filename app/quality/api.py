@@ -129,6 +129,9 @@ def read_review(
                 class_name=names[item.candidate_class],
                 yes=item.yes,
                 no=item.no,
+                unsure=item.unsure,
+                unusable=item.unusable,
+                uncounted=item.uncounted,
                 kind=item.kind,
                 weight=item.weight,
             )

@@ -1,6 +1,6 @@
 """Checking a campaign: were its classes drawn as promised, and do the answers look right?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -11,10 +11,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation.beside_classes import count_beside_classes
 from app.annotation.models import ALL_ANSWERS, AnswerValue, Tally
 from app.annotation.progress import Counts, Progress, progress
 from app.campaigns import service as campaigns
 from app.campaigns.drawings import drawings_of
+from app.campaigns.drawn import Drawing
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets import versions
@@ -59,22 +61,36 @@ class NamedConcentration:
         return f"{what}: {self.skips} of {self.answers} answers, {self.expected:.0f} expected."
 
 
+@dataclass(frozen=True, slots=True)
+class Law:
+    """How the classes of a drawing were drawn."""
+
+    by_belief_of: str | None  # what the model is called; None: uniformly
+    floor_percent: int | None  # of each question's probability that all possible classes share equally
+    round: int | None  # of its questions
+    beliefs_digest: str | None  # SHA-256 of what the model believed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedDrawing:
     """One drawing of a campaign, as far as the reader may know it."""
 
     number: int
     drawn_at: datetime
-    dataset_version: int
-    dataset_digest: str
+    # What tells of which images it asks is None where `law` is: images that the campaign asked about before,
+    # or too few of them, are of a drawing by belief.
+    dataset_version: int | None
+    dataset_digest: str | None
     dataset_unchanged: bool
-    question_count: int
-    first_position: int  # of the images that it asks about, in their dataset
-    end_position: int
+    question_count: int | None
+    first_position: int | None  # of the images that it asks about, in their dataset
+    end_position: int | None
     commitment: str
     seed: str | None
     draws_match: bool | None
     commitment_matches: bool | None
+    # How its classes were drawn; None: that is told once the campaign is closed, or the drawing waits for it.
+    law: Law | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +107,20 @@ class Audit:
     checked_at: datetime | None  # when the questions were last drawn anew; None: not yet
     draws_match: bool | None  # every class and its place in the queue follow from the seed
     commitment_matches: bool | None
+    # Of the first drawing alone where the reader may not know how the classes of further ones were drawn.
     drawn_per_class: tuple[int, ...] | None
     uniformity: chi_square.ChiSquare | None  # of the drawn classes; over all rounds the one that looks worst
+    uniformity_of: int  # of how many rounds of drawings, by whose number its p-value is corrected
     unsure_by_class: chi_square.ChiSquare  # whether "can't tell" is equally common for all classes
     unusable_by_class: chi_square.ChiSquare  # likewise "this picture cannot be used"
     concentrations: tuple[NamedConcentration, ...]  # where one of the two is far more common than elsewhere
-    yes_p_value: float | None  # how often chance gives a yes rate as far from 1 / K; None of an evaluation
+    # How often chance gives a yes rate as far from 1 / K; None of an evaluation, or with questions by belief.
+    yes_p_value: float | None
     yes_by_true_class: SeenClasses | None  # see seen_classes
     seen_at: datetime | None  # when that was counted; None: a job has yet to do it
     progress: Progress
     drawings: tuple[AuditedDrawing, ...]  # the first one's commitment, seed and dataset stand above as well
+    beside_classes: int  # questions that nobody is asked: their pictures stand beside a class
     # What people answered is not told yet: who looks, answers and takes it back would see from what moves
     # which pictures are known, and which answer was right.
     hides_answers: bool
@@ -112,6 +132,11 @@ class Audit:
     def answered(self, counts: Counts) -> int | None:
         """Questions with a yes or a no, if the reader may know it."""
         return self.shown(counts.first_yes + counts.first_no)
+
+    @property
+    def is_by_belief(self) -> bool:
+        """Whether some questions followed a model's belief, as far as the reader may know it."""
+        return any(item.law is not None and item.law.by_belief_of is not None for item in self.drawings)
 
     @property
     def passed(self) -> bool | None:
@@ -195,7 +220,13 @@ def audit(
     far = progress(session, campaign, now=now)
     recomputed = check if is_public or has_seed else None
     seen_at, seen = _seen(session, campaign, dataset, now=now, recompute=recompute)
-    drawings = tuple(_audited(session, campaign, dataset, recomputed, is_public=is_public))
+    drawn = drawings_of(session, campaign)
+    drawings = tuple(
+        _audited(
+            session, campaign, dataset, drawn, recomputed, is_public=is_public, tells_law=not hides_answers
+        )
+    )
+    per_class, uniformity = _drawn(check, first_alone=hides_answers)
     return Audit(
         commitment=campaign.commitment or "",
         seed=campaign.seed if is_public else None,
@@ -207,8 +238,9 @@ def audit(
         checked_at=check.checked_at if check else None,
         draws_match=recomputed.draws_match if recomputed else None,
         commitment_matches=recomputed.commitment_matches if recomputed else None,
-        drawn_per_class=tuple(check.drawn_per_class) if check else None,
-        uniformity=check.uniformity if check else None,
+        drawn_per_class=per_class,
+        uniformity=uniformity,
+        uniformity_of=_rounds_tested(campaign, drawn, check, first_alone=hides_answers),
         unsure_by_class=chi_square.same_rate(
             [item.counts.unsure for item in far.classes], [item.counts.total for item in far.classes]
         ),
@@ -216,37 +248,77 @@ def audit(
             [item.counts.unusable for item in far.classes], [item.counts.total for item in far.classes]
         ),
         concentrations=tuple(_concentrations(session, campaign)),
-        yes_p_value=_yes_p_value(far),
+        # By a model's belief more questions are answered yes than one in K.
+        yes_p_value=None if any(item.belief for item in drawn) else _yes_p_value(far),
         yes_by_true_class=None if hides_answers else seen,
         seen_at=None if hides_answers else seen_at,
         progress=far,
         drawings=drawings,
+        beside_classes=count_beside_classes(session, campaign.id),
         hides_answers=hides_answers,
     )
 
 
+def _drawn(
+    check: DrawCheck | None, *, first_alone: bool
+) -> tuple[tuple[int, ...] | None, chi_square.ChiSquare | None]:
+    """Questions per class and the test of them: if further uniform ones counted, others would stand out."""
+    if check is None:
+        return None, None
+    return check.first() if first_alone else (tuple(check.drawn_per_class), check.uniformity)
+
+
+def _rounds_tested(
+    campaign: Campaign, drawn: Sequence[Drawing], check: DrawCheck | None, *, first_alone: bool
+) -> int:
+    """Rounds of uniform drawings that the check tested; one that came later is told with the next."""
+    if check is None:
+        return 0
+    checked = {item["number"] for item in check.drawings} or {1}
+    uniform = [item for item in drawn if item.belief is None and item.number in checked]
+    return campaign.rounds * (1 if first_alone else len(uniform))
+
+
 def _audited(
-    session: Session, campaign: Campaign, dataset: Dataset, check: DrawCheck | None, *, is_public: bool
+    session: Session,
+    campaign: Campaign,
+    dataset: Dataset,
+    drawn: Sequence[Drawing],
+    check: DrawCheck | None,
+    *,
+    is_public: bool,
+    tells_law: bool,
 ) -> Iterator[AuditedDrawing]:
+    # Who knows that a model's guess is asked about says yes more readily: until the campaign is closed,
+    # people are told of no further drawing how its classes were drawn.
     found = {item["number"]: item for item in check.drawings} if check else {}
     digests = {item.number: item.digest for item in versions.versions_of(session, campaign.dataset_id)}
     digests[max(filter(None, digests), default=0)] = dataset.digest  # its own row says what the newest holds
-    for drawing in drawings_of(session, campaign):
+    for drawing in drawn:
         checked = found.get(drawing.number, {})
+        is_told = tells_law or drawing.number == 1  # the first one of a campaign is uniform
         yield AuditedDrawing(
             number=drawing.number,
             drawn_at=drawing.drawn_at,
-            dataset_version=drawing.dataset_version,
-            dataset_digest=drawing.dataset_digest,
+            dataset_version=drawing.dataset_version if is_told else None,
+            dataset_digest=drawing.dataset_digest if is_told else None,
             dataset_unchanged=digests.get(drawing.dataset_version) == drawing.dataset_digest,
-            question_count=drawing.question_count,
-            first_position=drawing.first_position,
-            end_position=drawing.end_position,
+            question_count=drawing.question_count if is_told else None,
+            first_position=drawing.first_position if is_told else None,
+            end_position=drawing.end_position if is_told else None,
             commitment=drawing.commitment,
             seed=drawing.seed if is_public else None,
             draws_match=checked.get("draws_match"),
             commitment_matches=checked.get("commitment_matches"),
+            law=_law(drawing) if is_told else None,
         )
+
+
+def _law(drawing: Drawing) -> Law:
+    belief = drawing.belief
+    if belief is None:
+        return Law(None, None, None, None)
+    return Law(belief.model_name, belief.floor_percent, belief.round, belief.digest)
 
 
 def _seen(

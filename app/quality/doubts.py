@@ -52,6 +52,9 @@ class OpenQuestion:
     kind: LabelKind | None
     weight: float  # of the label; 0 without one
     may_be_asked: bool = True  # of one more person at work
+    unsure: int = 0  # these three stand in what is shown alone
+    unusable: int = 0
+    uncounted: int = 0  # yes and no of people left out, and hasty ones
 
     @property
     def answers(self) -> int:
@@ -129,11 +132,17 @@ def _disputed(
 def _perhaps_disputed(
     campaign: Campaign, judge: Judge, is_over: ColumnElement[bool]
 ) -> Iterator[Select[int, int, int, int, int, int, str]]:
-    """Without those, nearly all, to which one person said no who is not doubted."""
+    """Without those, nearly all, to which one person said no who is not doubted; of two classes, or yes."""
     finished = question_answers(campaign.id).where(is_over).order_by(None)
     fitted = judge.reliability
-    doubted = [by for by, place in fitted.places.items() if _is_doubted(judge, place)] if fitted else []
-    if campaign.confirm_yes:  # a yes asks for a second person, so that only a no stands alone
+    # A yes asks for a second person, so that only a no stands alone; between two classes both may.
+    alone = (False, True) if campaign.confirming.of_half else (False,)
+    doubted = (
+        [by for by, place in fitted.places.items() if any(_is_doubted(judge, place, is_yes=x) for x in alone)]
+        if fitted
+        else []
+    )
+    if campaign.confirming.of_yes or campaign.confirming.of_half:
         yield finished.where(ASKED_SEVERAL)
         if doubted:
             yield finished.where(~ASKED_SEVERAL, Answer.user_id.in_(map(UUID, doubted)))
@@ -141,11 +150,12 @@ def _perhaps_disputed(
         yield finished.having((func.count() > 1) | (yes_and_no()[0] > 0) | func.min(person()).in_(doubted))
 
 
-def _is_doubted(judge: Judge, place: int) -> bool:
-    """Whether the label of a question is in doubt to which only this person said no."""
+def _is_doubted(judge: Judge, place: int, *, is_yes: bool) -> bool:
+    """Whether the label of a question is in doubt to which only this person answered, and so."""
     assert judge.reliability is not None
-    alone = judge.reliability.alone(place, is_yes=False)
-    given = weighed(verdict(0, 1, confirm_yes=judge.confirm_yes), alone, num_classes=judge.num_classes)
+    alone = judge.reliability.alone(place, is_yes=is_yes)
+    said = verdict(int(is_yes), int(not is_yes), confirm_yes=judge.confirm_yes)
+    given = weighed(said, alone, num_classes=judge.num_classes)
     return is_doubtful(given, num_classes=judge.num_classes)
 
 

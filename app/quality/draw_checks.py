@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -12,7 +13,10 @@ from sqlalchemy.orm import Session
 
 from app.annotation.models import Purpose, Question
 from app.campaigns import draws, openings, sampling
-from app.campaigns.drawings import Drawing, drawings_of
+from app.campaigns.believed import commitment_by_belief, draw_by_belief
+from app.campaigns.by_belief import kept_beliefs
+from app.campaigns.drawings import drawings_of
+from app.campaigns.drawn import Belief, Drawing
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.quality import chi_square
@@ -38,28 +42,35 @@ def check_draws(session: Session, campaign: Campaign, *, now: datetime) -> DrawC
     # Straight into the array: a million rows as objects would take half a gigabyte.
     table = np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, 5)  # (Q, 5)
     step = drawn[0].question_count
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "number": drawing.number,
-            "draws_match": _draws_match(
-                session, campaign, drawing, table[table[:, 4] == drawing.number], step
-            ),
+            "draws_match": _draws_match(session, campaign, drawing, table, step),
             "commitment_matches": _commitment_matches(campaign, drawing, table),
+            "drawn_per_class": _per_class(campaign, table[table[:, 4] == drawing.number]),
         }
         for drawing in drawn
     ]
-    uniformity = _uniformity(campaign, [drawing.number for drawing in drawn], table)
+    first = _uniformity(campaign, [drawn[0].number], table)
+    found[0]["uniformity"] = [first.statistic, first.degrees, first.p_value]
+    uniformity = _uniformity(campaign, [item.number for item in drawn if item.belief is None], table)
     return DrawCheck(
         campaign_id=campaign.id,
         checked_at=now,
         draws_match=all(item["draws_match"] for item in found) and len(table) == campaign.question_count,
         commitment_matches=all(item["commitment_matches"] for item in found),
         drawings=found,
-        drawn_per_class=np.bincount(table[:, 3], minlength=campaign.num_classes).tolist(),
+        drawn_per_class=_per_class(campaign, table),
         statistic=uniformity.statistic,
         degrees=uniformity.degrees,
         p_value=uniformity.p_value,
     )
+
+
+def _per_class(campaign: Campaign, table: draws.Integers) -> list[int]:
+    """How many questions ask about each class."""
+    counts: list[int] = np.bincount(table[:, 3], minlength=campaign.num_classes).tolist()
+    return counts
 
 
 def keep_check(session: Session, check: DrawCheck) -> None:
@@ -85,15 +96,19 @@ def waiting_checks(session: Session, now: datetime) -> list[UUID]:
 
 
 def _draws_match(
-    session: Session, campaign: Campaign, drawing: Drawing, table: draws.Integers, step: int
+    session: Session, campaign: Campaign, drawing: Drawing, every: draws.Integers, step: int
 ) -> bool:
-    """Whether drawing again gives the same questions in the same order.
+    """Whether drawing again gives the same questions, of the campaign's, in the same order.
 
     Questions that must be asked again went behind the queue in multiples of `step`, the number of questions
     that were drawn at first. A further drawing may have more: then its order is compared within steps.
     """
+    table = every[every[:, 4] == drawing.number]
     if len(table) != drawing.question_count or not len(table):
         return False
+    if drawing.belief is not None:
+        drawn = _drawn_by_belief(session, drawing, drawing.belief, every)
+        return drawn is not None and _is_same(drawn, drawing, table, step)
     places = openings.examples_to_label(
         session,
         campaign.dataset_id,
@@ -112,6 +127,10 @@ def _draws_match(
         if campaign.sample_seed is None
         else _drawn_evaluation(campaign, campaign.sample_seed, drawing, positions, table)
     )
+    return _is_same(drawn, drawing, table, step)
+
+
+def _is_same(drawn: draws.Draws, drawing: Drawing, table: draws.Integers, step: int) -> bool:
     if len(drawn) != len(table):
         return False
     stored = table[np.lexsort((table[:, 2], table[:, 1]))]
@@ -124,6 +143,25 @@ def _draws_match(
         and np.all(moved >= 0)
         and np.all(moved % step == 0)
     )
+
+
+def _drawn_by_belief(
+    session: Session, drawing: Drawing, belief: Belief, every: draws.Integers
+) -> draws.Draws | None:
+    """Questions by a model's belief anew; None where the beliefs are not those that were committed to.
+
+    Of each image they leave out the classes that earlier questions asked about, and no others.
+    """
+    found = kept_beliefs(session, belief.drawing_id)
+    if found is None or found[1] != belief.digest:
+        return None
+    kept = found[0]
+    earlier = every[(every[:, 4] < drawing.number) & np.isin(every[:, 1], kept.positions)]
+    possible = np.ones(kept.possible.shape, np.bool_)
+    possible[np.searchsorted(kept.positions, earlier[:, 1]), earlier[:, 3]] = False
+    if not np.array_equal(possible, kept.possible):
+        return None
+    return draw_by_belief(drawing.seed, kept, round_=belief.round, floor_percent=belief.floor_percent)[0]
 
 
 def _drawn_evaluation(
@@ -160,6 +198,16 @@ def _is_in_strata(
 
 
 def _commitment_matches(campaign: Campaign, drawing: Drawing, table: draws.Integers) -> bool:
+    if drawing.belief is not None:
+        return drawing.commitment == commitment_by_belief(
+            drawing.seed,
+            dataset_digest=drawing.dataset_digest,
+            examples=drawing.question_count,
+            class_names=campaign.class_names,
+            round_=drawing.belief.round,
+            beliefs_digest=drawing.belief.digest,
+            floor_percent=drawing.belief.floor_percent,
+        )
     if campaign.sample_seed is not None:
         asked = int(np.sum(table[:, 2] == sampling.EVALUATED))
         return drawing.commitment == sampling.sample_commitment(
@@ -185,8 +233,9 @@ def _commitment_matches(campaign: Campaign, drawing: Drawing, table: draws.Integ
 def _uniformity(campaign: Campaign, numbers: list[int], table: draws.Integers) -> chi_square.ChiSquare:
     """The round that looks worst, its p-value corrected for how many rounds there are (Bonferroni).
 
-    Draws of one round are independent over the examples; those of one example over the rounds are not. So are
-    those of several drawings, each of which is a family of rounds of its own.
+    Draws of one round are independent over the examples; those of one example over the rounds are not. So
+    are those of several drawings, each of which is a family of rounds of its own. Drawings by a model's
+    belief are not uniform, and are left out.
     """
     tests = [
         chi_square.uniform(

@@ -9,6 +9,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -42,6 +43,7 @@ class Event:
     purpose: Purpose
     round: int
     candidate_class: int
+    by_id: UUID
     by_name: str
     value: AnswerValue | None = None
     response_ms: int | None = None
@@ -53,6 +55,8 @@ class History:
 
     example_id: int
     position: int
+    width: int
+    height: int
     questions: int
     events: tuple[Event, ...]
 
@@ -70,10 +74,13 @@ def history(session: Session, campaign: Campaign, example_id: int, *, by: User) 
     ).all()
     if not questions:
         raise ExampleNotFound
+    example = session.get_one(Example, example_id)
     events = [event for question in questions for event in _events(session, question)]
     return History(
         example_id=example_id,
-        position=session.get_one(Example, example_id).position,
+        position=example.position,
+        width=example.width,
+        height=example.height,
         questions=len(questions),
         events=tuple(sorted(events, key=lambda event: event.at)),
     )
@@ -83,18 +90,19 @@ def _events(session: Session, question: Question) -> Iterator[Event]:
     about = (question.id, question.purpose, question.round, question.candidate_class)
     answers = select(Answer, User.name).join(User, User.id == Answer.user_id)
     for answer, name in session.execute(answers.where(Answer.question_id == question.id)):
-        said = (name, answer.value)
+        said = (answer.user_id, name, answer.value)
         yield Event(answer.created_at, EventKind.ANSWERED, *about, *said, response_ms=answer.response_ms)
         if answer.superseded_at is not None:
             yield Event(answer.superseded_at, EventKind.TAKEN_BACK, *about, *said)
     decisions = select(Decision, User.name).join(User, User.id == Decision.user_id)
     for decision, name in session.execute(decisions.where(Decision.question_id == question.id)):
-        yield Event(decision.created_at, EventKind.DECIDED, *about, name, decision.value)
+        settled = (decision.user_id, name, decision.value)
+        yield Event(decision.created_at, EventKind.DECIDED, *about, *settled)
         if decision.superseded_at is not None:
-            yield Event(decision.superseded_at, EventKind.DECISION_TAKEN_BACK, *about, name, decision.value)
-    held = select(Lease.expires_at, User.name).join(User, User.id == Lease.user_id)
-    for expires_at, name in session.execute(
+            yield Event(decision.superseded_at, EventKind.DECISION_TAKEN_BACK, *about, *settled)
+    held = select(Lease.expires_at, User.id, User.name).join(User, User.id == Lease.user_id)
+    for expires_at, by_id, name in session.execute(
         held.where(Lease.question_id == question.id, Lease.expires_at.is_not(None))
     ):
         assert expires_at is not None  # the query left these out
-        yield Event(expires_at, EventKind.HELD, *about, name)
+        yield Event(expires_at, EventKind.HELD, *about, by_id, name)

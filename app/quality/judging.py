@@ -1,7 +1,7 @@
 """What a question's answers say by its campaign's policy: majority, people's reliability, decisions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -32,29 +32,20 @@ from app.annotation.models import (
     Question,
     Tally,
 )
+from app.campaigns.by_belief import by_belief_numbers
+from app.campaigns.confirming import Confirming
 from app.campaigns.models import Campaign, Consensus
 from app.datasets.models import Example
 from app.quality import dependence, looking
-from app.quality.dawid_skene import INDEPENDENT, Dependence, Estimate
+from app.quality.believed import ByBelief, weigh_answers
+from app.quality.claims import Claims, claims_of
+from app.quality.dawid_skene import INDEPENDENT, Dependence
 from app.quality.models import Decision
-from app.quality.uncounted import hasty, person, set_aside
+from app.quality.uncounted import by_belief, hasty, person, set_aside
 from clarinet.files.label_table import LabelKind
 
 # question id, example id, position, candidate class, yes, no, one of those who answered (see `person`)
 AnsweredQuestion = Row[int, int, int, int, int, int, str]
-
-
-class Claims(NamedTuple):
-    """What the model that weighs labels says of a campaign: pages, plans and labels tell the same."""
-
-    error: float  # share of images that somebody sees wrongly
-    match: float  # how far people err together where yes is right, and where no is
-    other: float
-    several: int  # questions that more than one person answered
-    true: int  # labels, and the share of them that is wrong
-    wrong_true: float
-    complementary: int
-    wrong_complementary: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +104,8 @@ class Judge:
     num_classes: int
     reliability: Reliability | None  # None: majority
     decisions: dict[int, AnswerValue]  # by question id; they stand above answers
+    # Questions by a model's belief: the model of people rests on questions that match once in K.
+    by_belief: dict[int, ByBelief] = field(default_factory=dict)
 
     def __call__(self, row: AnsweredQuestion) -> Verdict:
         """The label of one question."""
@@ -123,6 +116,8 @@ class Judge:
         found = verdict(row.yes, row.no, confirm_yes=self.confirm_yes)
         if self.reliability is None or found.kind is None:
             return found
+        if row.id in self.by_belief:
+            return self.by_belief[row.id].weigh(found, num_classes=self.num_classes)
         probability = self.reliability.probability_yes(row)
         if probability is None:  # its first answer came since
             return Verdict(None, found.answers, 0.0)
@@ -140,11 +135,25 @@ def judge_of(
     if campaign.consensus is Consensus.DAWID_SKENE:
         people = fitted or reliability(session, campaign, num_classes=num_classes)
     return Judge(
-        confirm_yes=campaign.confirm_yes,
+        confirm_yes=Confirming(campaign.confirm_yes, campaign.overlap, num_classes).of_yes,
         num_classes=num_classes,
         reliability=people,
         decisions=live_decisions(session, campaign.id),
+        by_belief=_by_belief(session, campaign, people) if people else {},
     )
+
+
+def _by_belief(session: Session, campaign: Campaign, people: Reliability) -> dict[int, ByBelief]:
+    numbers = by_belief_numbers(session, campaign.id)
+    if not numbers:
+        return {}
+    answers = (
+        select(Answer.question_id, person(), _IS_YES, Question.probability)
+        .join(Question, Question.id == Answer.question_id)
+        .where(*_enters(campaign), Question.purpose == Purpose.LABELLING, Question.drawing.in_(numbers))
+    )
+    rates = {by: rates[:2] for by, rates in people.rates().items() if rates[3]}  # who answered others, too
+    return weigh_answers(session.connection().execute(answers), rates)
 
 
 def live_decisions(session: Session, campaign_id: UUID) -> dict[int, AnswerValue]:
@@ -174,9 +183,11 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
     disagreements cost.
     """
     places: dict[str, int] = {}
-    several = _table(session, _answers_to(campaign, ASKED_SEVERAL), places)
+    believed = by_belief_numbers(session, campaign.id)
+    asked_several = ASKED_SEVERAL & Question.drawing.not_in(believed) if believed else ASKED_SEVERAL
+    several = _table(session, _answers_to(campaign, asked_several), places)
     gold = _table(session, _answers_to(campaign, _IS_GOLD), places)
-    table = np.concatenate([_alone(session, campaign, several, places), several, gold])
+    table = np.concatenate([_alone(session, campaign, several, places, believed), several, gold])
     ids, first, questions = np.unique(table["question"], return_index=True, return_inverse=True)
     people = table["person"].astype(np.int64)
     prior, known = 1 / num_classes, table["known"][first].astype(np.float64)
@@ -200,14 +211,14 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
         evidence=looking.evidence(*answers, prior=prior, known=known, found=found, times=times),
         answered=_counted(people, table["times"], len(places)),
         single=_counted(people[table["question"] < 0], table["times"][table["question"] < 0], len(places)),
-        claims=_claims(
+        claims=claims_of(
             found,
             _counted(people, table["times"], len(places)),
             yes=np.concatenate([yes, is_yes_alone]),
             no=np.concatenate([total - yes, 1 - is_yes_alone]),
             probability=np.concatenate([found.probability_yes[is_drawn], found.probability_yes[singles]]),
             times=np.concatenate([np.ones(len(yes)), times[singles]]),
-            confirm_yes=campaign.confirm_yes,
+            confirm_yes=Confirming(campaign.confirm_yes, campaign.overlap, num_classes).of_yes,
         ),
     )
 
@@ -215,40 +226,6 @@ def reliability(session: Session, campaign: Campaign, *, num_classes: int) -> Re
 def _counted(people: NDArray[np.int64], times: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """(P,) answers of each person."""
     return np.bincount(people, times, count).astype(np.int64)
-
-
-def _claims(
-    found: Estimate,
-    answered: NDArray[np.int64],
-    *,
-    yes: NDArray[np.int64],
-    no: NDArray[np.int64],
-    probability: NDArray[np.float64],
-    times: NDArray[np.float64],
-    confirm_yes: bool,
-) -> Claims | None:
-    """Of questions with so many yes and no, each `times` times; None without any."""
-    if not len(yes):
-        return None
-    kinds = {
-        pair: verdict(*pair, confirm_yes=confirm_yes).kind
-        for pair in set(zip(yes.tolist(), no.tolist(), strict=True))
-    }
-    kind = [kinds[pair] for pair in zip(yes.tolist(), no.tolist(), strict=True)]
-    labels: list[float] = []
-    for wanted, wrong in ((LabelKind.TRUE, 1 - probability), (LabelKind.COMPLEMENTARY, probability)):
-        weights = times * np.array([one is wanted for one in kind], dtype=np.float64)
-        count = float(weights.sum())
-        labels += [count, float(weights @ wrong) / count if count else 0.0]
-    return Claims(
-        1 - float(found.sensitivity @ answered / answered.sum()),
-        *found.dependence,
-        int(times[yes + no > 1].sum()),
-        int(labels[0]),
-        labels[1],
-        int(labels[2]),
-        labels[3],
-    )
 
 
 _IS_YES = case((and_(Answer.value == AnswerValue.YES, ~Answer.is_hasty), 1), else_=0)
@@ -289,14 +266,19 @@ def _answers_to(campaign: Campaign, which: ColumnElement[bool]) -> Select[int, s
 
 
 def _alone(
-    session: Session, campaign: Campaign, several: NDArray[np.void], places: dict[str, int]
+    session: Session,
+    campaign: Campaign,
+    several: NDArray[np.void],
+    places: dict[str, int],
+    believed: Sequence[int],
 ) -> NDArray[np.void]:
     """Everybody's answers but those to questions that several people are asked, each kind as one row.
 
     In an evaluation there are none: yes is as common as the model is right, so that known pictures alone tell
     of people.
 
-    Nobody else answered these questions, so that all of a person's yes tell the same, and so do all no.
+    Nobody else answered these questions, so that all of a person's yes tell the same, and so do all no. Those
+    of the drawings `believed` are left out: yes is right more often there than once in K.
     """
     if campaign.is_evaluation:
         return np.zeros(0, dtype=_ROW)
@@ -313,7 +295,8 @@ def _alone(
     for place, counts in told.items():
         alone[place] = counts
     np.subtract.at(alone, (several["person"], several["is_yes"].astype(np.int64)), 1)
-    for said_nothing in (hasty(campaign.id), set_aside(campaign.id)):
+    others = [by_belief(campaign.id, believed)] if believed else []
+    for said_nothing in (hasty(campaign.id), set_aside(campaign.id), *others):
         for by, said_yes, count in session.connection().execute(said_nothing):
             if by in places:
                 alone[places[by], int(said_yes)] -= count

@@ -9,7 +9,8 @@ the classes.
 
 `evidence` is the logarithm of how many times more probable a person's answers are if he looks, with the e
 that fits best, than if he does not, with the rate that fits best. Which questions were put to others does not
-matter: it depends on answers that both explanations have in common.
+matter: it depends on answers that both explanations have in common. Answers to questions by a model's belief
+say nothing here: who answered no others is judged by haste and known pictures alone.
 """
 
 import numpy as np

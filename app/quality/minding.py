@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import ColumnElement, exists, func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
 from app.annotation import service as annotation
 from app.annotation.models import OF_CLASS, Answer, Participant, PausedFor, Purpose, Question
+from app.campaigns.by_belief import by_belief_numbers
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
 from app.journal.models import Action
@@ -127,32 +128,40 @@ def _ask_again(session: Session, campaign: Campaign, user_id: UUID, *, now: date
 
 def alone(session: Session, campaign: Campaign, user_id: UUID) -> list[int]:
     """Ids of the finished questions to which only this person said yes or no."""
+    query = select(Question.id).where(*_alone(campaign), Answer.user_id == user_id).order_by(Question.id)
+    return list(session.scalars(query.join(Answer, Answer.question_id == Question.id)))
+
+
+def alone_by_belief(session: Session, campaign: Campaign) -> dict[UUID, int]:
+    """How many of them, by person, are by a model's belief: `Reliability.single` leaves these out."""
+    numbers = by_belief_numbers(session, campaign.id)
+    if not numbers:
+        return {}
+    query = select(Answer.user_id, func.count()).join(Question, Question.id == Answer.question_id)
+    of_these = *_alone(campaign), Question.drawing.in_(numbers)
+    return dict(session.execute(query.where(*of_these).group_by(Answer.user_id)).all())
+
+
+def _alone(campaign: Campaign) -> tuple[ColumnElement[bool], ...]:
+    """Of finished questions and their answers those that one person alone said yes or no to."""
     other = aliased(Answer)
     others = exists().where(
         other.question_id == Question.id,
-        other.user_id != user_id,
+        other.user_id != Answer.user_id,
         other.superseded_at.is_(None),
         other.value.in_(OF_CLASS),
         ~other.is_hasty,
         other.user_id.not_in(left_out(campaign.id)),
     )
     decided = exists().where(Decision.question_id == Question.id, Decision.superseded_at.is_(None))
-    return list(
-        session.scalars(
-            select(Question.id)
-            .join(Answer, Answer.question_id == Question.id)
-            .where(
-                Question.campaign_id == campaign.id,
-                Question.purpose == Purpose.LABELLING,
-                ~Question.is_waiting,
-                ~Question.is_set_aside,
-                Answer.user_id == user_id,
-                Answer.superseded_at.is_(None),
-                Answer.value.in_(OF_CLASS),
-                ~Answer.is_hasty,
-                ~others,
-                ~decided,
-            )
-            .order_by(Question.id)
-        )
+    return (
+        Question.campaign_id == campaign.id,
+        Question.purpose == Purpose.LABELLING,
+        ~Question.is_waiting,
+        ~Question.is_set_aside,
+        Answer.superseded_at.is_(None),
+        Answer.value.in_(OF_CLASS),
+        ~Answer.is_hasty,
+        ~others,
+        ~decided,
     )

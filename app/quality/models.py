@@ -50,7 +50,8 @@ class DrawCheck(Base):
     checked_at: Mapped[datetime]
     draws_match: Mapped[bool]  # every class and its place in the queue follow from the seed
     commitment_matches: Mapped[bool]
-    # The same of each drawing: {"number": ..., "draws_match": ..., "commitment_matches": ...}.
+    # The same of each drawing: {"number": ..., "draws_match": ..., "commitment_matches": ...,
+    # "drawn_per_class": [...]}; of the first with the test of its classes, "uniformity": [...], as below.
     drawings: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list, server_default="[]")
     drawn_per_class: Mapped[list[int]]
     # Chi-square of the drawn classes; over all rounds the one that looks worst.
@@ -62,6 +63,18 @@ class DrawCheck(Base):
     def uniformity(self) -> ChiSquare:
         """The test of the drawn classes."""
         return ChiSquare(self.statistic, self.degrees, self.p_value)
+
+    def first(self) -> tuple[tuple[int, ...] | None, ChiSquare | None]:
+        """Of the first drawing alone: the questions per class, and the test of them.
+
+        None where an older check kept of several drawings only the sums.
+        """
+        if len(self.drawings) < 2:  # noqa: PLR2004 - then the sums are the first one's
+            return tuple(self.drawn_per_class), self.uniformity
+        kept = self.drawings[0]
+        if "uniformity" not in kept:
+            return None, None
+        return tuple(kept["drawn_per_class"]), ChiSquare(*kept["uniformity"])
 
 
 class KeptFigures(Base):
@@ -75,7 +88,7 @@ class KeptFigures(Base):
     # See seen_classes; None where the dataset came without true classes.
     yes_by_true_class: Mapped[list[list[float | None]] | None] = mapped_column(JSON(none_as_null=True))
     rates: Mapped[dict[str, list[float]]] = mapped_column(JSON)  # by user id, see Reliability.rates
-    claims: Mapped[dict[str, float] | None] = mapped_column(JSON(none_as_null=True))  # see judging.Claims
+    claims: Mapped[dict[str, float] | None] = mapped_column(JSON(none_as_null=True))  # see claims.Claims
     unlisted_count: Mapped[int]  # questions in doubt beside those listed as DoubtfulQuestion
 
 

@@ -1,5 +1,6 @@
 """HTML routes of the audit, of people and known pictures, and of the review."""
 
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -9,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from app.access import admin_only, reviewers_too, signed_in
 from app.annotation import service as annotation
-from app.annotation.errors import NothingKnown
+from app.annotation.errors import CampaignNotOpen, NothingKnown
+from app.annotation.texts import english_question
 from app.campaigns import service as campaigns
 from app.campaigns.deps import CampaignDep
 from app.campaigns.models import Campaign
@@ -42,7 +44,12 @@ def show_audit(
         recompute=recompute and user.may_review,
     )
     return render(
-        request, "quality/audit.html", campaign=campaign, audit=audit, is_large=service.is_large(campaign)
+        request,
+        "quality/audit.html",
+        campaign=campaign,
+        audit=audit,
+        alarm=service.ALARM,
+        is_large=service.is_large(campaign),
     )
 
 
@@ -72,7 +79,7 @@ def mark_known_from_page(
                 campaign = campaigns.find_campaign(session, campaign_id, by=user)
                 known = annotation.some_known(session, campaign, per_class=read.per_class)
                 annotation.mark_known(session, campaign, known, by=user)
-        except NothingKnown as error:
+        except (NothingKnown, CampaignNotOpen) as error:
             errors = {"per_class": error.detail}
         else:
             return _to_people(request, campaign)
@@ -274,4 +281,5 @@ def _review_page(
         reviewed=service.reviewed_pictures(session, campaign, limit=SHOWN_DECISIONS),
         errors=errors or {},
         refused=refused,
+        question_about=partial(english_question, class_language=campaign.class_language),
     )

@@ -12,8 +12,9 @@ from app.annotation.models import Tally
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Dataset
 from app.journal.models import Action, Entry
+from app.quality.claims import Claims
 from app.quality.doubts import OpenQuestion, open_questions
-from app.quality.judging import Claims, Reliability, reliability
+from app.quality.judging import Reliability, reliability
 from app.quality.minding import mind_people
 from app.quality.models import Decision, DoubtfulQuestion, KeptFigures
 from app.quality.seeing import seen_classes

@@ -17,12 +17,14 @@ from app.annotation.models import Answer, AnswerValue, Purpose, Question
 from app.campaigns.drawings import last_drawn
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
+from app.datasets.models import Example
 from app.journal.models import Action
 from app.quality.doubts import OpenQuestion, open_questions
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
 from app.quality.judging import decides_in
 from app.quality.models import Decision, DoubtfulQuestion, KeptFigures
 from app.quality.precomputed import is_large
+from app.quality.said import with_all_said
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,10 @@ class ShownDecision:
     id: int
     question_id: int
     example_id: int
+    position: int
     candidate_class: int
     value: AnswerValue
+    by_id: UUID
     by_name: str
     created_at: datetime
 
@@ -58,7 +62,8 @@ def doubts(
     """
     if recompute or not is_large(campaign):
         found = open_questions(session, campaign)
-        return Doubts(now, len(found), sum(question.may_be_asked for question in found), found[:limit])
+        shown = with_all_said(session, found[:limit])
+        return Doubts(now, len(found), sum(question.may_be_asked for question in found), shown)
     kept = session.get(KeptFigures, campaign.id)
     if kept is None:
         return Doubts(None, 0, 0, [])
@@ -86,9 +91,8 @@ def doubts(
         .order_by(*MOST_DOUBTFUL_FIRST)
         .limit(limit)
     )
-    return Doubts(
-        kept.computed_at, kept.unlisted_count + count, askable or 0, [OpenQuestion(*row) for row in rows]
-    )
+    shown = with_all_said(session, [OpenQuestion(*row) for row in rows])
+    return Doubts(kept.computed_at, kept.unlisted_count + count, askable or 0, shown)
 
 
 def _may_be_asked(campaign: Campaign, people: Collection[UUID]) -> ColumnElement[bool]:
@@ -265,12 +269,15 @@ def standing_decisions(
             Decision.id,
             Decision.question_id,
             Question.example_id,
+            Example.position,
             Question.candidate_class,
             Decision.value,
+            User.id,
             User.name,
             Decision.created_at,
         )
         .join(Question, Question.id == Decision.question_id)
+        .join(Example, Example.id == Question.example_id)
         .join(User, User.id == Decision.user_id)
         .where(decides_in(campaign_id), Decision.superseded_at.is_(None))
     )

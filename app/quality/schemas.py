@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from app.annotation.models import AnswerValue, PausedFor, Purpose
 from app.annotation.service import KnownPicture
 from app.quality.auditing import Audit
+from app.quality.claims import Claims
 from app.quality.history import EventKind
-from app.quality.judging import Claims
 from app.quality.people import Person
 from app.schemas import Input, Output
 from clarinet.files.label_table import LabelKind
@@ -127,28 +127,45 @@ class ClassAuditRead(Output):
     """One class in the audit."""
 
     name: str
-    drawn: int | None
+    drawn: int | None = Field(
+        description="questions; to annotators those of the first drawing alone, until the campaign is closed"
+    )
     answered: int | None  # questions with a yes or a no
     yes_rate: float | None
     unsure_rate: float | None
     unusable_rate: float | None
 
 
+class LawRead(Output):
+    """How the classes of a drawing were drawn; of a uniform one all is null."""
+
+    by_belief_of: str | None = Field(description="what the model is called; null: uniformly")
+    floor_percent: int | None = Field(description="of each probability, shared by all possible classes alike")
+    round: int | None = Field(description="of its questions")
+    beliefs_digest: str | None = Field(description="SHA-256 of what the model believed, as it is kept")
+
+
 class DrawingAudit(Output):
-    """Questions that were drawn together; the seed is null until the campaign is closed."""
+    """Questions that were drawn together; the seed is null until the campaign is closed.
+
+    Where `law` is null, what tells of which images it asks is null as well.
+    """
 
     number: int
     drawn_at: datetime
-    dataset_version: int
-    dataset_digest: str
+    dataset_version: int | None
+    dataset_digest: str | None
     dataset_unchanged: bool
-    question_count: int
-    first_position: int = Field(description="of the images that it asks about, in their dataset")
-    end_position: int = Field(description="one after the last")
+    question_count: int | None
+    first_position: int | None = Field(description="of the images that it asks about, in their dataset")
+    end_position: int | None = Field(description="one after the last")
     commitment: str
     seed: str | None
     draws_match: bool | None
     commitment_matches: bool | None
+    law: LawRead | None = Field(
+        description="of a further drawing null to annotators until the campaign is closed"
+    )
 
 
 class AuditRead(Output):
@@ -176,7 +193,11 @@ class AuditRead(Output):
     dataset_unchanged: bool
     draws_match: bool | None
     commitment_matches: bool | None
-    uniformity: ChiSquareRead | None
+    uniformity: ChiSquareRead | None = Field(
+        description="of the drawn classes: of all rounds of the drawings the most uneven one, "
+        "whose p-value is multiplied by their number"
+    )
+    uniformity_of: int = Field(description="how many rounds of drawings these are; 0 before the first check")
     unsure_by_class: ChiSquareRead | None
     unusable_by_class: ChiSquareRead | None
     expected_yes_rate: float | None
@@ -185,6 +206,10 @@ class AuditRead(Output):
     yes_by_true_class: list[list[float | None]] | None  # row: true class; column: class asked about
     yes_by_true_class_at: datetime | None
     drawings: list[DrawingAudit]  # the first stands above as well
+    beside_classes: int = Field(
+        description="drawn questions that nobody is asked, because their pictures stand beside a class, or "
+        "have the same bytes as one that does"
+    )
     classes: list[ClassAuditRead]
 
     @classmethod
@@ -204,7 +229,9 @@ class AuditRead(Output):
             draws_match=audit.draws_match,
             commitment_matches=audit.commitment_matches,
             drawings=[DrawingAudit.model_validate(item) for item in audit.drawings],
+            beside_classes=audit.beside_classes,
             uniformity=audit.uniformity and ChiSquareRead.model_validate(audit.uniformity),
+            uniformity_of=audit.uniformity_of,
             unsure_by_class=None
             if audit.hides_answers
             else ChiSquareRead.model_validate(audit.unsure_by_class),
@@ -301,6 +328,9 @@ class OpenQuestionRead(Output):
     class_name: str
     yes: int
     no: int
+    unsure: int
+    unusable: int
+    uncounted: Annotated[int, Field(description="Yes and no of people left out, and hasty ones.")]
     kind: LabelKind | None
     weight: float
 

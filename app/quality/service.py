@@ -1,13 +1,15 @@
 """What routes, tasks and other features call: the audit, people, the review, history."""
 
-from app.quality.auditing import audit, started_campaign
+from app.quality.auditing import ALARM, audit, started_campaign
+from app.quality.claims import Claims
 from app.quality.dawid_skene import INDEPENDENT, SHARES, Dependence, chances, spreads, thresholds_of
 from app.quality.dependence import usual
 from app.quality.doubts import open_questions
 from app.quality.draw_checks import check_draws, keep_check, waiting_checks
 from app.quality.history import history
-from app.quality.judging import AnsweredQuestion, Claims, Judge, judge_of, question_answers
+from app.quality.judging import AnsweredQuestion, Judge, judge_of, question_answers
 from app.quality.people import people, people_and_claims
+from app.quality.picture import picture
 from app.quality.precomputed import (
     claims,
     figures_at,
@@ -28,6 +30,7 @@ from app.quality.review import (
 from app.quality.unusable import pictures_to_review, review_picture, reviewed_pictures, unusable_pictures
 
 __all__ = [
+    "ALARM",
     "INDEPENDENT",
     "SHARES",
     "AnsweredQuestion",
@@ -52,6 +55,7 @@ __all__ = [
     "open_questions",
     "people",
     "people_and_claims",
+    "picture",
     "pictures_to_review",
     "precompute",
     "question_answers",

@@ -1,5 +1,6 @@
 """Answers that everybody's sums have and that say nothing: hasty ones, and those about pictures set aside."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, String, case, cast, func, literal_column, select
@@ -26,6 +27,13 @@ def hasty(campaign_id: UUID) -> Select[str, int, int]:
 def set_aside(campaign_id: UUID) -> Select[str, int, int]:
     """How many others each person gave about pictures that are set aside, likewise."""
     return _yes_and_no_of(campaign_id, IS_SET_ASIDE & ~Answer.is_hasty)
+
+
+def by_belief(campaign_id: UUID, drawings: Collection[int]) -> Select[str, int, int]:
+    """How many others each person gave to questions of these drawings, likewise."""
+    return _yes_and_no_of(
+        campaign_id, Question.drawing.in_(drawings) & ~Question.is_set_aside & ~Answer.is_hasty
+    )
 
 
 def _yes_and_no_of(campaign_id: UUID, which: ColumnElement[bool]) -> Select[str, int, int]:

@@ -11,10 +11,12 @@ from sqlalchemy.orm import Session
 from app.accounts import service as accounts
 from app.accounts.models import User
 from app.annotation import service as annotation
+from app.annotation.errors import StandsBesideClass
 from app.annotation.models import Answer, PictureReview, Question
 from app.campaigns.models import Campaign
 from app.campaigns.noting import note
 from app.datasets.errors import ExampleNotFound
+from app.datasets.models import Example
 from app.journal.models import Action
 from app.quality.models import Decision
 
@@ -27,6 +29,7 @@ class UnusablePicture:
     """A picture with what was said of it."""
 
     example_id: int
+    position: int
     said_by: tuple[str, ...]  # names
     set_aside: bool
     kept: bool | None = None  # None: not reviewed yet
@@ -91,8 +94,11 @@ def review_picture(
     Raises:
         NotAllowed: `by` is no reviewer.
         ExampleNotFound: the campaign asks nothing about such an example.
+        StandsBesideClass: it is to be kept, and annotators see it beside a class.
     """
     accounts.require_reviewer(by)
+    if kept and annotation.stands_beside_class(session, campaign.id, example_id):
+        raise StandsBesideClass
     if not annotation.review_picture(session, campaign, example_id, is_kept=kept, by=by, now=now):
         raise ExampleNotFound
     for question_id in session.scalars(_waiting_although_decided(campaign.id, example_id)).all():
@@ -143,9 +149,15 @@ def _shown(session: Session, campaign: Campaign, ids: Sequence[int]) -> list[Unu
             .execution_options(populate_existing=True)
         )
     }
+    placed = select(Example.id, Example.position).where(Example.id.in_(ids))
+    positions = dict(session.execute(placed).all())
     return [
         UnusablePicture(
-            id_, tuple(names.get(id_, {}).values()), id_ in aside, *reviews.get(id_, (None, None, None))
+            id_,
+            positions[id_],
+            tuple(names.get(id_, {}).values()),
+            id_ in aside,
+            *reviews.get(id_, (None, None, None)),
         )
         for id_ in ids
     ]

@@ -47,5 +47,12 @@ async def ask(
             return served(state.storage, resolve(session))
 
     found = await to_thread.run_sync(find)
-    said = await asyncio.wrap_future(state.predictor.ask(found, pictures, seen=seen))
-    return found, predicted(found, [picture.name for picture in pictures], said)
+    return found, await say(request, found, pictures, seen=seen)
+
+
+async def say(
+    request: Request, served: Served, pictures: list[Sent], *, seen: bool = False
+) -> list[Predicted]:
+    """What a model that was found says of pictures; raises as `ask`."""
+    said = await asyncio.wrap_future(request.app.state.predictor.ask(served, pictures, seen=seen))
+    return predicted(served, [picture.name for picture in pictures], said)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Header, HTTPException, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
 from app.access import admin_only
@@ -13,19 +13,22 @@ from app.accounts.models import User
 from app.deps import CurrentUser, SessionDep, StorageDep, UnitOfWork, UnitOfWorkDep
 from app.heads import wants_body
 from app.registry import service
-from app.registry.files import ModelFile, StoredModelFile, stored_file, zip_pieces
+from app.registry.files import ModelFile, StoredModelFile, link_to, stored_file, zip_pieces
 from app.registry.models import Model
 from app.registry.ranges import OutsideFile, asked_range, is_among
+from app.storage import Storage
 
 router = APIRouter(tags=["registry"])
 
 BINARY = {"type": "string", "format": "binary"}
 OCTETS = {"application/octet-stream": {"schema": BINARY}}
 PARTIAL, NOT_MODIFIED, NOT_SATISFIABLE = 206, 304, 416
+ELSEWHERE = 307
 IN_PARTS: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file, streamed; its `ETag` is its SHA-256", "content": OCTETS},
     PARTIAL: {"description": "The part that `Range` asks for", "content": OCTETS},
     NOT_MODIFIED: {"description": "It is still the file of `If-None-Match`"},
+    ELSEWHERE: {"description": "Where the bucket hands it out: a link of some minutes"},
 }
 
 
@@ -89,6 +92,8 @@ def download_onnx(
 ) -> Response:
     """The model as ONNX: images as uint8 (N, H, W, C) in, probabilities (N, K) out."""
     model = service.get_model(session, model_id, by=user)
+    if linked := _link(request, storage, model, ModelFile.ONNX, by=user, work=work):
+        return linked
     stored = stored_file(storage, model, ModelFile.ONNX)
     return _send(request, model, stored, part, ModelFile.ONNX, by=user, work=work)
 
@@ -108,7 +113,19 @@ def download_model_file(
 ) -> Response:
     """One file of a model: its weights, its ONNX file, or its card as a page of Markdown."""
     model = service.get_model(session, model_id, by=user)
+    if linked := _link(request, storage, model, file, by=user, work=work):
+        return linked
     return _send(request, model, stored_file(storage, model, file), part, file, by=user, work=work)
+
+
+def _link(
+    request: Request, storage: Storage, model: Model, which: ModelFile, *, by: User, work: UnitOfWork
+) -> Response | None:
+    """The way to the file in a bucket, where the operator lets it hand files out; the caller may have it."""
+    if not wants_body(request) or (url := link_to(storage, model, which)) is None:
+        return None
+    _note(work, model, by, f"{which}, by a link to the bucket")
+    return RedirectResponse(url, ELSEWHERE, {"Cache-Control": "no-store"})
 
 
 def _send(

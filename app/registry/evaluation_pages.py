@@ -1,8 +1,7 @@
 """HTML routes of evaluations: laying one out, and what people's answers say."""
 
 from dataclasses import replace
-from hashlib import sha256
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from fastapi import APIRouter, Request, status
 from fastapi.responses import RedirectResponse, Response
@@ -17,15 +16,18 @@ from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
 from app.evaluations import service as evaluations
-from app.evaluations.service import Judged, Plan, Wishes
-from app.idempotency import Once
+from app.evaluations.service import Plan, Wishes
+from app.idempotency import FormOnceDep
 from app.pages import read_form, render, see_other
 from app.registry import evaluating, service
 from app.registry.evaluation_schemas import EvaluationForm
 from app.runs import service as runs
+from app.runs.files import csv_file
 from app.runs.models import Run
+from app.runs.summary import is_guessing
 from app.spelling import query_of
 from app.storage import Storage
+from clarinet.files.tables import guarded
 
 router = APIRouter(include_in_schema=False)
 
@@ -76,6 +78,7 @@ def create_evaluation_from_form(
     request: Request,
     run_id: UUID,
     form: FormDep,
+    once: FormOnceDep,
     session: SessionDep,
     reading: ReadingDep,
     storage: StorageDep,
@@ -91,24 +94,19 @@ def create_evaluation_from_form(
             with reading.begin() as looking:
                 model = service.get_model(looking, read.model_id, by=user)
                 judged = evaluating.judged(looking, storage, model, by=user)
-            made = _made_once(session, judged, read, by=user)
+            made = once.begin(session, now=utc_now())
+            if not made:
+                evaluation = evaluations.create_evaluation(
+                    session, judged, read.wishes(), by=user, now=utc_now()
+                )
+                made = str(evaluation.id)
+                once.end(session, evaluation.id)
         except (Conflict, Unprocessable) as error:
             errors = {"": error.detail}
         else:
             return see_other(request, "show_evaluation", evaluation_id=made)
     run = runs.get_run(session, run_id, by=user)
     return _form(request, session, storage, run, by=user, typed=form, errors=errors)
-
-
-def _made_once(session: Session, judged: Judged, read: EvaluationForm, *, by: User) -> str:
-    """The id of the evaluation that this very form makes with these choices; sent twice, it makes one."""
-    key = sha256(read.model_dump_json().encode()).hexdigest()
-    once, now = Once(by.id, f"evaluate {key}", key), utc_now()
-    if made := once.begin(session, now=now):
-        return made
-    evaluation = evaluations.create_evaluation(session, judged, read.wishes(), by=by, now=now)
-    once.end(session, evaluation.id)
-    return str(evaluation.id)
 
 
 def _form(
@@ -132,7 +130,7 @@ def _form(
             judged = evaluating.judged(session, storage, model, by=by)
             alike = Wishes(expected=expected, by_class=by_class, asks_which=asks_which)
             wished = [replace(alike, half_width=width) for width in OFFERED]
-            plans = evaluations.plans(session, judged, wished, by=by)
+            plans = _apart(evaluations.plans(session, judged, wished, by=by))
         except (Conflict, Unprocessable) as error:
             fault = error.detail
     return render(
@@ -149,11 +147,23 @@ def _form(
         least_of_class=LEAST_OF_CLASS,
         choices=EXPECTED,
         plans=plans,
+        half_width=_chosen(plans, str(typed.get("half_width", ""))),
         fault=fault,
         typed=typed,
-        once=uuid4().hex,
         errors=errors or {},
     )
+
+
+def _apart(found: list[Plan]) -> list[Plan]:
+    """Plans from the widest interval on; of those that ask about every picture, the first."""
+    whole = [plan for plan in found if plan.is_whole]
+    return [plan for plan in found if not plan.is_whole] + whole[:1]
+
+
+def _chosen(plans: list[Plan], typed: str) -> float | None:
+    """The half-width that was typed; where it is not offered, the narrowest, of all pictures."""
+    offered = [plan.wishes.half_width for plan in plans]
+    return next((width for width in offered if str(width) == typed), offered[-1] if offered else None)
 
 
 @router.get("/evaluations/{evaluation_id}")
@@ -166,6 +176,8 @@ def show_evaluation(
     comparisons = evaluations.comparisons_of(session, evaluation)
     models = evaluating.models_of(session, [evaluation, *(item.other for item in comparisons)])
     run = session.get_one(Run, evaluation.run_id)
+    result = evaluations.result_of(session, evaluation)
+    low = result.shown.low if result.shown and result.is_over else None
     return render(
         request,
         "registry/evaluation.html",
@@ -175,9 +187,24 @@ def show_evaluation(
         run=run,
         names=runs.names_of(session, [run]),
         models={model_id: evaluating.model_name(model) for model_id, model in models.items()},
-        result=evaluations.result_of(session, evaluation),
+        result=result,
+        is_guessing=is_guessing(low, 1 / len(evaluation.class_names)),
         confusion=evaluations.confusion_of(session, evaluation),
         comparisons=comparisons,
+    )
+
+
+@router.get("/evaluations/{evaluation_id}/named.csv")
+@admin_only
+def download_named(evaluation_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
+    """What people named that pictures show, in rows, and what the model takes them for, in columns."""
+    evaluation = evaluations.get_evaluation(session, evaluation_id, by=user)
+    found = evaluations.confusion_of(session, evaluation)
+    names = [guarded(name) for name in evaluation.class_names]
+    rows = found.rows if found else ()
+    return csv_file(
+        "named.csv",
+        [["shows", *names], *([name, *map(str, row)] for name, row in zip(names, rows, strict=False))],
     )
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.schemas import Overlap
@@ -72,7 +72,6 @@ class EvaluationForm(_Wished):
     """The form."""
 
     model_id: UUID
-    once: Annotated[str, StringConstraints(max_length=40)] = Field(description="the same form, sent twice")
 
 
 class EvaluationPlanRead(Output):
@@ -93,7 +92,7 @@ class EvaluationPlanRead(Output):
 
 
 class IntervalRead(Output):
-    """A share with its 95 % interval; fractions."""
+    """A share with its 95 % interval; fractions. Equal ends: every picture was judged."""
 
     estimate: float
     low: float

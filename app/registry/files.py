@@ -5,7 +5,6 @@ import json
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.labels.exports.formats import Pieces
 from app.registry.errors import ModelFileMissing, ModelWithoutOnnx
@@ -33,14 +32,15 @@ class ModelFile(enum.StrEnum):
 class StoredModelFile:
     """A file of a model that is there, and is what was written."""
 
-    path: Path
+    storage: Storage
+    key: str
     size: int
     digest: str  # SHA-256
 
     def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Its bytes from `start` to before `stop`, some at once."""
         left = (self.size if stop is None else stop) - start
-        with self.path.open("rb") as file:
+        with self.storage.open(self.key) as file:
             file.seek(start)
             while left > 0 and (piece := file.read(min(PIECE, left))):
                 left -= len(piece)
@@ -56,18 +56,30 @@ def stored_file(storage: Storage, model: Model, which: ModelFile) -> StoredModel
         StoredFileMissing, StoredFileDamaged: the server has lost it.
     """
     key = f"{model.key}/{which}"
-    written = {
-        ModelFile.WEIGHTS: model.digest,
-        ModelFile.ONNX: model.card.get("onnx", {}).get("sha256"),
-    }.get(which)
+    written = _written(model).get(which)
     if which is ModelFile.ONNX and written is None:
         raise ModelWithoutOnnx
-    if which is ModelFile.PAGE and not storage.path(key).exists():
+    if which is ModelFile.PAGE and storage.about(key) is None:
         raise ModelFileMissing(PAGE)
     size, digest = storage.size_and_digest(key)
     if written not in {None, digest}:
         raise StoredFileDamaged
-    return StoredModelFile(storage.path(key), size, digest)
+    return StoredModelFile(storage, key, size, digest)
+
+
+def link_to(storage: Storage, model: Model, which: ModelFile) -> str | None:
+    """An address at which the file can be fetched without us for some minutes; None: it comes from here.
+
+    Raises:
+        StoredFileMissing, StoredFileDamaged: the server has lost it.
+    """
+    digest = _written(model).get(which)
+    return None if digest is None else storage.link(f"{model.key}/{which}", digest)
+
+
+def _written(model: Model) -> dict[ModelFile, str | None]:
+    """The SHA-256 of the files whose bytes were noted when they were written."""
+    return {ModelFile.WEIGHTS: model.digest, ModelFile.ONNX: model.card.get("onnx", {}).get("sha256")}
 
 
 def zip_pieces(storage: Storage, model: Model) -> Iterator[bytes]:

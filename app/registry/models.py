@@ -96,3 +96,22 @@ class Model(Base):
     def scored(self) -> ScoredOn | None:
         """The images that its accuracy was measured on."""
         return scored_of(self.card)
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of guessing among its classes."""
+        return 1 / len(self.card["classes"])
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The sampling interval of its accuracy; None where no image of the target measured it."""
+        accuracy, scored = self.card.get("target_accuracy"), self.scored
+        return None if accuracy is None or not scored or not scored.images else scored.interval(accuracy)
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether labelled test images of its target measured it: then these come before what people say."""
+        scored = self.scored
+        return bool(scored and scored.split == "test" and scored.images) and (
+            self.card.get("target_accuracy") is not None
+        )

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.access import admin_only
 from app.campaigns import service as campaigns
+from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.deps import CurrentUser, FormDep, SessionDep, StorageDep
@@ -19,8 +20,11 @@ from app.registry.errors import ModelHasAliases
 from app.registry.lineage import lineages
 from app.registry.models import Model
 from app.registry.schemas import Alias, AliasForm, ModelForm
-from app.runs import configs
+from app.runs import configs, words
 from app.runs import service as runs
+from app.runs.scoring import has_small_source
+from app.runs.shares import odd_shares
+from app.runs.summary import is_guessing
 from app.schemas import Searched
 
 router = APIRouter(include_in_schema=False)
@@ -58,14 +62,18 @@ def list_models(
         limit=ROWS,
     )
     trained = service.runs_of(session, models)
+    judged = evaluations.models_by_people(session, [model.id for model in models if not model.is_tested])
     return render(
         request,
         "registry/list.html",
         models=models,
         runs=trained,
+        in_words=words.in_table,
+        preset_called=words.preset_called,
         names=runs.names_of(session, list(trained.values())),
         aliases=naming.aliases_of(session, models),
-        by_people=evaluations.models_by_people(session, [model.id for model in models]),
+        by_people=judged,
+        guessing={model.id for model in models if _is_guessing(model, judged.get(model.id))},
         only=without_none(
             run_id=run_id,
             campaign_id=campaign_id,
@@ -89,7 +97,7 @@ def list_models(
 @admin_only
 def show_model(request: Request, model_id: UUID, session: SessionDep, user: CurrentUser) -> Response:
     """A model's card."""
-    return _page(request, session, service.get_model(session, model_id, by=user))
+    return model_page(request, session, service.get_model(session, model_id, by=user))
 
 
 @router.post("/models/{model_id}/description")
@@ -108,7 +116,7 @@ def describe_model_from_page(
         else:
             return see_other(request, "show_model", model_id=model_id)
     typed = {name: str(form.get(name, "")) for name in ("name", "notes")}
-    return _page(request, session, model, typed=typed, errors=errors)
+    return model_page(request, session, model, typed=typed, errors=errors)
 
 
 @router.post("/models/{model_id}/aliases")
@@ -120,7 +128,7 @@ def set_alias_from_page(
     model = service.get_model(session, model_id, by=user)
     given, errors = read_form(form, AliasForm)
     if given is None:
-        return _page(request, session, model, typed={"alias": str(form.get("alias", ""))}, errors=errors)
+        return model_page(request, session, model, typed={"alias": str(form.get("alias", ""))}, errors=errors)
     aliases.set_alias(session, model, given.alias, by=user, now=utc_now())
     return see_other(request, "show_model", model_id=model_id)
 
@@ -203,7 +211,7 @@ def show_model_of_trial(
     return see_other(request, "show_model", model_id=model.id)
 
 
-def _page(
+def model_page(
     request: Request,
     session: Session,
     model: Model,
@@ -211,18 +219,35 @@ def _page(
     typed: Mapping[str, str] | None = None,
     errors: dict[str, str] | None = None,
 ) -> Response:
+    """A model's card, with what somebody typed and what is wrong with it."""
     run = service.runs_of(session, [model])[model.run_id]
+    lineage = lineages(session, [run])[run.id]
+    by_people = evaluations.models_by_people(session, [model.id]).get(model.id)
     return render(
         request,
         "registry/show.html",
         status=UNPROCESSABLE if errors else 200,
         model=model,
+        method=words.method_of(run),
+        preset=words.preset_called(model.preset),
+        setting=words.setting_of(run),
         run=run,
-        lineage=lineages(session, [run])[run.id],
+        lineage=lineage,
+        odd=odd_shares(model.card, model.card["classes"], lineage.target.name),
         aliases=naming.aliases_of(session, [model])[model.id],
         twins=service.same_weights(session, model),
-        by_people=evaluations.models_by_people(session, [model.id]).get(model.id),
+        by_people=by_people,
+        is_guessing=_is_guessing(model, by_people),
+        source_is_small=has_small_source(session, run, model.card.get("source_estimate")),
+        campaign=session.get_one(Campaign, run.campaign_id),
         config=configs.in_groups(model.card["config"]),
         typed={"name": model.name, "notes": model.notes, "alias": ""} | dict(typed or {}),
         errors=errors or {},
     )
+
+
+def _is_guessing(model: Model, by_people: evaluations.Measured | None) -> bool:
+    """Whether the accuracy that stands for a model, which is whole, cannot be told from guessing."""
+    if by_people is not None and not model.is_tested:
+        return by_people.is_over and is_guessing(by_people.interval.low, model.chance)
+    return model.interval is not None and is_guessing(model.interval[0], model.chance)

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import Depends, Request
 from starlette.datastructures import UploadFile
 
-from app.deps import FORM_TYPES
+from app.deps import FORM_TYPES, require_access_still
 from app.registry.inference.limits import MOST_BYTES, MOST_PICTURES
 from app.registry.predict_errors import NoPicture, TooManyPictures
 from app.registry.predictor import Sent
@@ -41,17 +42,20 @@ async def receive_pictures(request: Request) -> list[Sent]:
     """The pictures of a request in their order, each with a name.
 
     Raises:
+        NotSignedIn, NotAllowed: who sends them may not any more, now that they have arrived.
         RequestValidationError: a field is misspelt.
         NoPicture, TooManyPictures: there is none, or more than one request may have.
     """
     if is_bare(request):
         refuse_unknown_query(request, (NAME,))
         data = await request.body()
+        await to_thread.run_sync(require_access_still, request)
         if not data:
             raise NoPicture
         return [Sent(request.query_params.get(NAME) or "The picture", data)]
     refuse_unknown_query(request, ())
     async with request.form() as form:
+        await to_thread.run_sync(require_access_still, request)
         files = [value for value in form.getlist(FIELD) if isinstance(value, UploadFile) and value.filename]
         unknown = dict.fromkeys(name for name in form if name not in {FIELD, CSRF_FIELD})
         refuse("body", [(name, no_such(name, (FIELD,))) for name in unknown])

@@ -16,10 +16,13 @@ from app.registry.asking import Resolve, ask, by_alias, by_id
 from app.registry.pictures_sent import OPENAPI, PicturesDep, is_bare
 from app.registry.predict_errors import PictureRefused
 from app.registry.predict_schemas import PicturesRead, PredictionCreate, PredictionList, PredictionRead
+from app.registry.predicting import Predicted
 from app.registry.prediction_models import Prediction
-from app.registry.predictor import Sent
+from app.registry.predictor import Sent, Served
 from app.registry.schemas import Alias
 from app.schemas import Searched
+
+PREDICT = "/models/{model_id}/predict"
 
 router = APIRouter(tags=["registry"])
 TABLE: dict[int | str, dict[str, Any]] = {
@@ -30,7 +33,7 @@ TABLE: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/models/{model_id}/predict", openapi_extra=OPENAPI)
+@router.post(PREDICT, openapi_extra=OPENAPI)
 @admin_only
 @only_answers
 async def predict_pictures(
@@ -58,7 +61,11 @@ async def predict_pictures_by_alias(
 
 
 async def _said(request: Request, resolve: Resolve, pictures: list[Sent]) -> PicturesRead:
-    served, predicted = await ask(request, resolve, pictures)
+    return answered(request, *await ask(request, resolve, pictures))
+
+
+def answered(request: Request, served: Served, predicted: list[Predicted]) -> PicturesRead:
+    """The answer, in which a picture may be refused; raises PictureRefused where it is the body itself."""
     if is_bare(request) and predicted[0].refused:
         raise PictureRefused(predicted[0].refused)
     return PicturesRead.of(served, predicted)

@@ -1,14 +1,27 @@
 """Predictions of pictures: which model is served, and what it says of some pictures."""
 
-from dataclasses import dataclass
+import os
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from uuid import UUID
 
-from app.registry.errors import ModelWithoutOnnx
+from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session
+
+from app.accounts import service as accounts
+from app.accounts.models import User
+from app.registry.errors import ModelNotFound, ModelWithoutOnnx
 from app.registry.models import Model
 from app.registry.predictor import Said, Served
-from app.registry.service import ONNX
+from app.registry.service import ONNX, get_model
 from app.runs import configs
-from app.storage import Storage, StoredFileMissing
+from app.storage import Storage
 
+MOST_KEPT = 100  # models whose cards are kept
+_asked = select(Model.name.label("name"), Model.version.label("version")).where(
+    Model.id == bindparam("model_id")
+)
 DIGITS = 6  # of a probability, as `clarinet predict` writes it
 
 
@@ -56,9 +69,7 @@ def served(storage: Storage, model: Model) -> Served:
     digest = model.card.get("onnx", {}).get("sha256")
     if digest is None:
         raise ModelWithoutOnnx
-    path = storage.path(f"{model.key}/{ONNX}")
-    if not path.is_file():
-        raise StoredFileMissing
+    key = f"{model.key}/{ONNX}"
     network = configs.readable(model.card["config"]).get("network", {})
     side = network.get("image_size")
     return Served(
@@ -67,10 +78,41 @@ def served(storage: Storage, model: Model) -> Served:
         version=model.version,
         digest=model.digest,
         classes=tuple(model.card["classes"]),
-        path=str(path),
+        path=str(storage.file(key)),
         sha256=digest,
         side=side,
+        again=lambda: str(storage.file(key)),
     )
+
+
+class Recent:
+    """Models that were asked for lately. Of each what its card says is kept, for that never changes."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[UUID, Served] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def served(self, session: Session, storage: Storage, model_id: UUID, *, by: User) -> Served:
+        """As `served`, of the model with this id; whether it is still there, and its name, are read anew.
+
+        Raises:
+            NotAllowed: `by` is no admin.
+            ModelNotFound: there is none.
+            ModelWithoutOnnx, StoredFileMissing: as `served`.
+        """
+        accounts.require_admin(by)
+        row = session.connection().execute(_asked, {"model_id": model_id}).one_or_none()
+        if row is None:
+            raise ModelNotFound
+        with self._lock:
+            kept = self._kept.get(model_id)
+        if kept is None or not os.path.isfile(kept.path):  # noqa: PTH113 - pathlib takes twice as long
+            kept = served(storage, get_model(session, model_id, by=by))
+            with self._lock:
+                self._kept[model_id] = kept
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.popitem(last=False)
+        return replace(kept, name=row.name, version=row.version)
 
 
 def predicted(served: Served, names: list[str], said: list[Said]) -> list[Predicted]:

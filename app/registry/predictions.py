@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import and_, delete, event, or_, select, update
+from sqlalchemy import and_, delete, event, or_, select
 from sqlalchemy.orm import Session
 
-from app import jobs
+from app import claims, jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
-from app.claims import MAX_ATTEMPTS, unclaimed
+from app.claims import MAX_ATTEMPTS
 from app.datasets import service as datasets
 from app.datasets import versions
 from app.datasets.errors import DatasetNotFound
@@ -24,7 +24,6 @@ from app.registry.predicting import served
 from app.registry.prediction_models import Prediction, PredictionState
 from app.storage import Storage, StoredFileDamaged, StoredFileMissing
 
-WAITING_AT_ONCE = 20
 PIECE = 1 << 20
 FOLDER = "predictions"  # among a model's files
 WAITS = Prediction.state.in_([PredictionState.QUEUED, PredictionState.RUNNING])
@@ -129,16 +128,16 @@ def file_pieces(storage: Storage, prediction: Prediction) -> Iterator[bytes]:
     """
     if prediction.state is not PredictionState.READY or prediction.key is None:
         raise PredictionNotReady(prediction.state)
-    path = storage.path(prediction.key)
-    if not path.is_file():
+    about = storage.about(prediction.key)
+    if about is None:
         raise StoredFileMissing
-    if path.stat().st_size != prediction.size_bytes:
+    if about.size != prediction.size_bytes:
         raise StoredFileDamaged
     return _pieces(storage, prediction.key)
 
 
 def _pieces(storage: Storage, key: str) -> Iterator[bytes]:
-    with storage.path(key).open("rb") as file:
+    with storage.open(key) as file:
         while piece := file.read(PIECE):
             yield piece
 
@@ -166,8 +165,7 @@ def forget_lost(session: Session, storage: Storage, model_key: str) -> int:
 
     A row is there before its first file. Gives how many folders went.
     """
-    folder = storage.path(f"{model_key}/{FOLDER}")
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    there = storage.names(f"{model_key}/{FOLDER}")
     if not there:
         return 0
     known = session.scalars(select(Prediction.id).join(Model).where(Model.key == model_key))
@@ -179,28 +177,18 @@ def forget_lost(session: Session, storage: Storage, model_key: str) -> int:
 
 def waiting_predictions(session: Session, now: datetime) -> list[UUID]:
     """Those that nobody works on, oldest first."""
-    return list(
-        session.scalars(
-            select(Prediction.id)
-            .where(WAITS, unclaimed(Prediction, now), Prediction.attempts < MAX_ATTEMPTS)
-            .order_by(Prediction.created_at)
-            .limit(WAITING_AT_ONCE)
-        )
-    )
+    return claims.waiting_ids(session, Prediction, WAITS, order=Prediction.created_at, now=now)
 
 
 def give_up_predictions(session: Session, now: datetime) -> None:
     """Fail those whose worker died MAX_ATTEMPTS times."""
-    session.execute(
-        update(Prediction)
-        .where(WAITS, unclaimed(Prediction, now), Prediction.attempts >= MAX_ATTEMPTS)
-        .values(
-            state=PredictionState.FAILED,
-            failure=f"The prediction was started {MAX_ATTEMPTS} times and its worker died each time. Look at "
-            "the worker's log, then ask for it again.",
-            claimed_until=None,
-            claimed_by=None,
-            finished_at=now,
-        ),
-        execution_options={"synchronize_session": False},
+    claims.give_up(
+        session,
+        Prediction,
+        WAITS,
+        now=now,
+        state=PredictionState.FAILED,
+        failure=f"The prediction was started {MAX_ATTEMPTS} times and its worker died each time. Look at "
+        "the worker's log, then ask for it again.",
+        finished_at=now,
     )

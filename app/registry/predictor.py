@@ -5,6 +5,7 @@ model, up to a limit, and lets it run as one batch. So many who ask for one pict
 than one.
 """
 
+import io
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import numpy as np
 import structlog
 
 from app.apart import environment
+from app.claims import BEAT_S
 from app.registry.inference.frames import read_frame, write_frame
 from app.registry.inference.limits import (
     BASE_S,
@@ -32,12 +34,14 @@ from app.registry.inference.limits import (
     MOST_WAITING_BYTES,
     PICTURE_S,
 )
+from app.registry.pipes import PatientPipe, TooLate
 from app.registry.predict_errors import ModelCannotPredict, PredictorBusy
 from app.storage import StoredFileDamaged, StoredFileMissing
 from clarinet.files.refusal import Refused
 
 COMMAND = (sys.executable, "-m", "app.registry.inference")
 LOG_BYTES = 4000
+TRIES = 3  # to open a file that has made room for others since it was found
 HURTS = "ends the process that predicts, by the memory or the time that it takes; nothing more is known of it"
 TOO_LATE = "was not looked at, because other pictures of the request took too long; send it again"
 
@@ -53,9 +57,11 @@ class Served:
     version: int  # of its name
     digest: str  # of the weights
     classes: tuple[str, ...]
-    path: str  # of its ONNX file
+    path: str  # of its ONNX file, as long as it lies there
     sha256: str  # of that file
     side: int | None  # pixels of the square that its network sees, where the file takes any
+    # Where the file lies once it has gone from `path`: a bucket's cache makes room for others at any moment.
+    again: Callable[[], str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,7 @@ class Predictor:
     def ask(self, served: Served, pictures: Sequence[Sent], *, seen: bool = False) -> "Future[list[Said]]":
         """What the model says of each picture, once it is known; at most MOST_PICTURES.
 
-        The future raises ModelCannotPredict, StoredFileMissing or StoredFileDamaged.
+        The future raises ModelCannotPredict, StoredFileMissing, StoredFileDamaged or StorageAway.
 
         Raises:
             PredictorBusy: as many wait, or are worked at, as may.
@@ -243,16 +249,12 @@ class Predictor:
         self._process.knows.add(job.served.sha256)
 
     def _exchange(self, job: _Job, pictures: Sequence[Sent]) -> list[Said]:
-        served, process = job.served, self._process
-        assert process is not None
-        about = {
-            "model": {"path": served.path, "sha256": served.sha256, "side": served.side},
-            "names": [picture.name for picture in pictures],
-            "seen": job.seen,
-        }
-        said, pieces = process.ask(
-            about, [picture.data for picture in pictures], patience_s=self._patience(len(pictures))
-        )
+        served = job.served
+        said, pieces = self._asked(job, pictures, served.path)
+        for _ in range(TRIES):
+            if "missing" not in said or served.again is None:
+                break
+            said, pieces = self._asked(job, pictures, served.again())
         if "missing" in said:
             raise StoredFileMissing
         if "damaged" in said:
@@ -260,6 +262,19 @@ class Predictor:
         if "cannot" in said:
             raise ModelCannotPredict(said["cannot"])
         return _put_together(said["refused"], pieces, len(pictures), len(served.classes))
+
+    def _asked(self, job: _Job, pictures: Sequence[Sent], path: str) -> tuple[dict[str, Any], list[bytes]]:
+        """What the process answers about a model whose file lies there."""
+        served, process = job.served, self._process
+        assert process is not None
+        about = {
+            "model": {"path": path, "sha256": served.sha256, "side": served.side},
+            "names": [picture.name for picture in pictures],
+            "seen": job.seen,
+        }
+        return process.ask(
+            about, [picture.data for picture in pictures], patience_s=self._patience(len(pictures))
+        )
 
     def _end(self) -> None:
         if self._process is not None:
@@ -285,6 +300,14 @@ def _put_together(refused: dict[str, str], pieces: list[bytes], count: int, num_
     return said
 
 
+def awaited(said: "Future[list[Said]]", beat: Callable[[], None]) -> list[Said]:
+    """What is said, while somebody holds a claim by `beat`, which may raise."""
+    while True:
+        beat()
+        with suppress(TimeoutError):
+            return said.result(timeout=BEAT_S / 2)
+
+
 class _Process:
     """One process that predicts; of one thread alone."""
 
@@ -292,22 +315,27 @@ class _Process:
         self.knows: set[str] = set()  # models that it has loaded once; it may load them again
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment()
+            command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=environment(),
         )
+        self._pipes = PatientPipe(_there(self._process.stdin)), PatientPipe(_there(self._process.stdout))
+        self._to, self._from = io.BufferedWriter(self._pipes[0]), io.BufferedReader(self._pipes[1])
 
     def ask(
         self, about: dict[str, Any], pieces: Sequence[bytes], *, patience_s: float
     ) -> tuple[dict[str, Any], list[bytes]]:
         """Its answer; raises _Died where there is none within so many seconds."""
-        timer = threading.Timer(patience_s, self._process.kill)
-        timer.start()
+        for pipe in self._pipes:
+            pipe.until = time.monotonic() + patience_s
         try:
-            write_frame(self._pipe(self._process.stdin), about, pieces)
-            answer = read_frame(self._pipe(self._process.stdout))
-        except BrokenPipeError:
+            write_frame(self._to, about, pieces)
+            answer = read_frame(self._from)
+        except (BrokenPipeError, TooLate):
             answer = None
-        finally:
-            timer.cancel()
         if answer is None:
             raise _Died(self._last_words())
         return answer
@@ -320,9 +348,9 @@ class _Process:
         """End it and let go of it."""
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(BrokenPipeError):  # what was not sent
-                self._pipe(pipe).close()
+        for pipe in (self._to, self._from):
+            with suppress(BrokenPipeError, TooLate):  # what was not sent
+                pipe.close()
         self._errors.close()
 
     def _last_words(self) -> str:
@@ -332,7 +360,7 @@ class _Process:
         self._errors.seek(max(0, end - LOG_BYTES))
         return f"exit {code}: {self._errors.read().decode(errors='replace')}"
 
-    @staticmethod
-    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-        assert pipe is not None  # both are pipes, as asked for
-        return pipe
+
+def _there(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None  # both are pipes, as asked for
+    return pipe

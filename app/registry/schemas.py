@@ -12,6 +12,7 @@ from app.registry.lineage import Lineage
 from app.registry.models import MAX_ALIAS, Model
 from app.runs.models import Run
 from app.schemas import Input, Name, Output, Text
+from clarinet.files.beliefs import FLOOR_PERCENT
 
 Alias = Annotated[
     str,
@@ -100,6 +101,15 @@ class AliasForm(Input):
     """A word, as the page sends it."""
 
     alias: Annotated[str, StringConstraints(max_length=MAX_ALIAS, pattern=r"^[a-z][a-z0-9-]*$")]
+
+
+class RoundCreate(Input):
+    """A further round of the campaign, by the model's belief."""
+
+    floor_percent: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=FLOOR_PERCENT,
+        description="of each question's probability, shared by all classes alike that no answer ruled out",
+    )
 
 
 class ModelNameRead(Output):

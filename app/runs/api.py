@@ -76,6 +76,7 @@ def start_run(
             campaign,
             setting=body.setting,
             imported=body.imported_labels,
+            uniform_only=body.uniform_only,
             by=user,
             storage=storage,
         )
@@ -95,6 +96,7 @@ def start_run(
         config=body.config,
         weights=weights,
         note=body.note,
+        processes=body.processes,
         by=user,
         now=now,
     )

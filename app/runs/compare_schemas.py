@@ -47,7 +47,6 @@ class SweepForm(Input):
     preset: Annotated[str, StringConstraints(max_length=40)] | None = None
     seeds: Annotated[str, StringConstraints(max_length=250, pattern=r"^[0-9, ]*$")] = ""
     labels: Annotated[str, StringConstraints(max_length=250, pattern=r"^[0-9, ]*$")] = ""
-    once: Annotated[str, StringConstraints(max_length=40)] = Field(description="the same form, sent twice")
 
     def beside(self, run: Run) -> Sweep:
         """What to launch."""

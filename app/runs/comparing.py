@@ -29,7 +29,7 @@ from app.runs.differences import (
 from app.runs.errors import RunNotFound, TooManyToCompare
 from app.runs.finding import NOT_COUNTED, WITHOUT_RESULTS
 from app.runs.labels import thaw
-from app.runs.models import Metric, Run, Trial
+from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.summary import Summary
 from app.storage import Storage, StoredFileDamaged, StoredFileMissing
 from clarinet.recipes.config import flattened
@@ -79,6 +79,27 @@ class Compared:
     by_seeds: Difference | None
     labels: LabelDifference | None
 
+    @property
+    def ended_well(self) -> int:
+        """Seeds, whether anything measures them or not."""
+        return sum(trial.state is TrialState.SUCCEEDED for trial in self.run.trials)
+
+    @property
+    def may_be_judged(self) -> bool:
+        """Whether asking people is what would tell its accuracy."""
+        return self.run.is_finished and bool(self.ended_well) and self.summary.people is None
+
+    @property
+    def why_not_drawn(self) -> str:
+        """In words that continue a sentence, where it has no curve."""
+        if self.summary.people is not None:
+            return (
+                "people measured its accuracy after its end, and no picture of a known class while it trained"
+            )
+        if not self.summary.scored.images:
+            return self.summary.unscored or "no picture of its target measures the accuracy"
+        return "no seed has ended well" if self.run.is_finished else "no epoch has ended yet"
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -86,6 +107,11 @@ class Comparison:
 
     runs: list[Compared]
     settings: list[tuple[str, list[object]]]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether any of them has a curve."""
+        return any(each.points for each in self.runs)
 
     @property
     def epochs(self) -> int:

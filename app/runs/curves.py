@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+from app.runs import words
 from app.runs.comparing import Comparison, ticks_of
 
 # Colours that people with colour blindness tell apart, after Okabe and Ito; dashes tell apart what is left.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f")
 DASHES = ("", "7 4", "2 3")
 LEFT, TOP, WIDTH, HEIGHT = 64, 16, 600, 320
-LONGEST_LABEL = 34
+LONGEST_LABEL = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,13 @@ def drawing_of(comparison: Comparison) -> Drawing:
         return round(TOP + HEIGHT * (1 - share), 1)
 
     lines = []
-    for place, each in enumerate(comparison.runs):
+    for place, each in enumerate(run for run in comparison.runs if run.points):
         mean = " ".join(f"{x(point.epoch)},{y(point.mean)}" for point in each.points)
         upper = [f"{x(point.epoch)},{y(point.high)}" for point in each.points]
         lower = [f"{x(point.epoch)},{y(point.low)}" for point in reversed(each.points)]
         is_several = any(point.seeds > 1 for point in each.points)
-        name = f"{each.run.number}: {each.run.name or each.run.method}"
+        called = words.in_table(each.run)
+        name = f"Run {each.run.number}, {each.run.name or called['method'].words}, {called['setting'].words}"
         lines.append(
             Line(
                 name=name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…",
@@ -56,7 +58,7 @@ def drawing_of(comparison: Comparison) -> Drawing:
                 dash=DASHES[place // len(COLOURS) % len(DASHES)],
                 mean=mean,
                 band=" ".join(upper + lower) if is_several else "",
-                y=TOP + 12 + 17 * place,
+                y=TOP + HEIGHT + 76 + 24 * place,
             )
         )
     return Drawing(

@@ -40,3 +40,9 @@ def over_seeds(found: Sequence[SourceEstimate]) -> SourceEstimate | None:
     return SourceEstimate(
         estimate=estimate, low=low, high=high, held_out=held_out, needed=found[0].needed, missing=0
     )
+
+
+def is_too_small(found: SourceEstimate, run: Run, images: int | None) -> bool:
+    """Whether so many images can never have the "no" answers that an estimate lacks."""
+    most = None if images is None else images * (len(run.snapshot_facts["classes"]) - 1)
+    return most is not None and found.missing > most - sum(run.snapshot_facts["complementary"])

@@ -38,7 +38,7 @@ class Streams:
         self.most = most
         self.open = 0
         # By run and by how browsers call this server; kept by those who follow them.
-        self.pages: WeakValueDictionary[tuple[str, str], Page] = WeakValueDictionary()
+        self.pages: WeakValueDictionary[str, Page] = WeakValueDictionary()
         self._limiter: anyio.CapacityLimiter | None = None
 
     @property

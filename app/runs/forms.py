@@ -12,8 +12,9 @@ from app.pages import read_form
 from app.runs import configs
 from app.runs.configs import ConfigField
 from app.runs.models import Run
-from app.runs.schemas import NoteForm
+from app.runs.schemas import MOST_PROCESSES, NoteForm
 from app.runs.weights import file_for
+from app.runs.words import PRESETS
 from app.spelling import CSRF_FIELD, no_such
 from clarinet.recipes.choices import HUB, Looks
 from clarinet.recipes.config import GROUP_OF, flattened
@@ -26,14 +27,19 @@ OWN_FIELDS = (
     "offered",
     "setting",
     "imported_labels",
+    "uniform_only",
     "target_dataset_id",
     "seeds",
     "note",
+    "processes",
     "reload",  # the button of browsers without scripts
 )
 SEPARATOR = "/"
 MOST_DIGITS = 10  # of a seed; the service knows the exact bound
-USUAL = f"clarinet-plus{SEPARATOR}default"
+USUAL_METHOD = "clarinet-plus"
+USUAL = f"{USUAL_METHOD}{SEPARATOR}default"
+UNTRAINED = "photographs-untrained"
+RECOMMENDED = (USUAL, f"{USUAL_METHOD}{SEPARATOR}quick", f"{USUAL_METHOD}{SEPARATOR}{UNTRAINED}")
 FITTING = {"default": "what fits the images", "quick": "what fits the images, quickly"}
 PREFIX = "config."  # so that no hyper-parameter can take the name of another field
 
@@ -45,12 +51,14 @@ class RunRequest:
     method: str
     setting: str
     imported_labels: bool
+    uniform_only: bool
     preset: str
     seeds: list[int]
     target_dataset_id: UUID
     config: dict[str, Any]
     offered: str
     note: str
+    processes: int
 
     def config_on(self, looks: Looks) -> dict[str, Any]:
         """The single values for a run on such images.
@@ -102,19 +110,28 @@ def settings() -> list[tuple[str, str]]:
     return [(setting, words.get(setting, setting)) for setting in configs.settings()]
 
 
-def recipes() -> list[tuple[str, str]]:
-    """Value and words of each method with what fits the images, and with each of its presets."""
-    words = configs.methods()
-    return [
-        (f"{method}{SEPARATOR}{preset}", f"{words[method][0]} ({FITTING.get(preset, preset)})")
+def recipe_groups() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Groups of recipes under their titles: what we recommend, then each method with all of its presets."""
+    titles = {method: title for method, (title, _) in configs.methods().items()}
+
+    def option(recipe: str) -> tuple[str, str]:
+        method, _, preset = recipe.partition(SEPARATOR)
+        return recipe, f"{titles[method]}, {FITTING.get(preset) or PRESETS.get(preset, preset)}"
+
+    rest = {
+        titles[method]: [f"{method}{SEPARATOR}{preset}" for preset in (*asked_of(method), *table)]
         for method, table in METHODS.items()
-        for preset in (*asked_of(method), *table)
+    }
+    return [("Recommended", list(map(option, RECOMMENDED)))] + [
+        (title, [option(recipe) for recipe in known if recipe not in RECOMMENDED])
+        for title, known in rest.items()
     ]
 
 
 def known_recipe(value: str | None) -> str:
     """The recipe of that value, or CLARINET plus with what fits the images when there is none."""
-    return value if value in {recipe for recipe, _ in recipes()} else USUAL
+    known = {recipe for _, group in recipe_groups() for recipe, _ in group}
+    return value if value in known else USUAL
 
 
 def resolved(recipe: str, looks: Looks) -> str:
@@ -164,11 +181,28 @@ def offered_weights(recipe: str, weights: Sequence[str]) -> str:
     return file_for(values["architecture"], weights) or "" if values["pretrained"] == HUB else ""
 
 
+def architecture_of(recipe: str) -> str:
+    """The network of a known recipe, by the name of a preset."""
+    return str(_defaults(recipe)["architecture"])
+
+
+def without_weights(recipe: str) -> str:
+    """The recipe for photographs that needs no trained weights: by the same method where it has one."""
+    method, _, _ = recipe.partition(SEPARATOR)
+    return f"{method if UNTRAINED in METHODS[method] else USUAL_METHOD}{SEPARATOR}{UNTRAINED}"
+
+
 def place_of(field: str) -> str:
     """The input beside which a refusal of the library about that field stands; "" where there is none."""
     if field in GROUP_OF:
         return PREFIX + field
-    return {"method": "recipe", "preset": "recipe", "setting": "setting", "seed": "seeds"}.get(field, "")
+    return {
+        "method": "recipe",
+        "preset": "recipe",
+        "setting": "setting",
+        "seed": "seeds",
+        "processes": "processes",
+    }.get(field, "")
 
 
 def typed_like(run: Run) -> FormData:
@@ -179,7 +213,9 @@ def typed_like(run: Run) -> FormData:
         "setting": run.setting,
         "target_dataset_id": str(run.target_dataset_id),
         "seeds": ", ".join(str(trial.seed) for trial in run.trials),
+        "processes": str(run.processes),
         "imported_labels": "true" if run.snapshot_facts.get("imported") else "",
+        "uniform_only": "true" if run.snapshot_facts.get("left_out") else "",
     }
     names = [field.name for field in configs.form_fields() if field.name in values]
     return FormData(own | {PREFIX + name: configs.written(values[name]) for name in names})
@@ -212,6 +248,7 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
             errors[PREFIX + field.name] = refused
     seeds = _seeds(_text(form, "seeds"), errors)
     target = _target(_text(form, "target_dataset_id"), errors)
+    processes = _processes(_text(form, "processes"), errors)
     setting = _text(form, "setting") or configs.settings()[0]
     noted, faults = read_form(FormData({"note": _text(form, "note")}), NoteForm)
     errors |= faults
@@ -222,12 +259,14 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
             method=method,
             setting=setting,
             imported_labels=_text(form, "imported_labels") == "true",
+            uniform_only=_text(form, "uniform_only") == "true",
             preset=preset,
             seeds=seeds,
             target_dataset_id=target,
             config=overrides,
             offered=_text(form, "offered"),
             note=noted.note,
+            processes=processes,
         ),
         {},
     )
@@ -256,6 +295,17 @@ def _seeds(text: str, errors: dict[str, str]) -> list[int]:
         errors["seeds"] = "Please give whole numbers, for example 0, 1, 2."
         return []
     return [int(word) for word in words]
+
+
+def _processes(text: str, errors: dict[str, str]) -> int:
+    """How many; one where nobody says it."""
+    if not text:
+        return 1
+    is_number = text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
+    if not is_number or not 1 <= int(text) <= MOST_PROCESSES:
+        errors["processes"] = f"Please give a whole number from 1 to {MOST_PROCESSES}."
+        return 1
+    return int(text)
 
 
 def _target(text: str, errors: dict[str, str]) -> UUID | None:

@@ -21,14 +21,18 @@ from clarinet.files.label_table import COMPLEMENTARY, TRUE, Labels
 MIN_LABELS_PER_CLASS = 10
 FOLDER = "snapshots"  # in storage
 _ARRAYS = ("example_ids", "positions", "kinds", "classes", "weights")  # of a snapshot
+_OF_QUESTIONS = ("probabilities", "excluded")  # where some questions followed a model's belief
 
 
-def collect(session: Session, campaign: Campaign, *, imported: bool = False) -> tuple[Labels, dict[str, Any]]:
+def collect(
+    session: Session, campaign: Campaign, *, imported: bool = False, uniform_only: bool = False
+) -> tuple[Labels, dict[str, Any]]:
     """The labels that follow from a campaign's answers now, and their facts; `campaign` has its classes.
 
-    `imported`: with the campaign's labels from elsewhere.
+    `imported`: with the campaign's labels from elsewhere. `uniform_only`: without those of questions by a
+    model's belief.
     """
-    found = labelling.derive(session, campaign.id, imported=imported)
+    found = labelling.derive(session, campaign.id, imported=imported, uniform_only=uniform_only)
     facts = facts_of(
         found.labels,
         classes=[item.name for item in campaign.classes],
@@ -37,6 +41,8 @@ def collect(session: Session, campaign: Campaign, *, imported: bool = False) -> 
         unfinished=found.is_unfinished,
         imported=found.imported_count,
         set_aside=found.set_aside_count,
+        by_belief=found.by_belief_count,
+        left_out=found.left_out_count,
     )
     return found.labels, facts
 
@@ -50,6 +56,8 @@ def facts_of(
     unfinished: bool,
     imported: int = 0,
     set_aside: int = 0,
+    by_belief: int = 0,
+    left_out: int = 0,
 ) -> dict[str, Any]:
     """What a page and a model card say about the labels of a run.
 
@@ -60,7 +68,9 @@ def facts_of(
         simulated: how many of those were given by simulated annotators.
         unfinished: whether questions were still open; the weights then make up for uneven classes.
         imported: labels that rest on imports alone.
-        set_aside: pictures that give none, because people said that they cannot be used.
+        set_aside: pictures that give none: said to be of no use, or beside a class.
+        by_belief: labels of questions whose class followed a model's belief.
+        left_out: answers to such questions that are not among the labels.
     """
     return {
         "classes": list(classes),
@@ -71,7 +81,7 @@ def facts_of(
         "is_unfinished": unfinished,
         "imported": imported,
         "set_aside": set_aside,
-    }
+    } | {name: count for name, count in (("by_belief", by_belief), ("left_out", left_out)) if count}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +106,11 @@ class Readiness:
         """What answers must have come to by their sums: a look that costs the same for any number of them.
 
         First answers of no are complementary labels but for a few on which people disagree; a yes is a true
-        label once it was confirmed. `campaign` has its classes.
+        label once it was confirmed, where each yes is. `campaign` has its classes.
         """
         counts = annotation.progress(session, campaign, now=now).counts
         later_yes = counts.yes - counts.first_yes
-        is_asked_twice = campaign.confirm_yes or campaign.overlap > 1
+        is_asked_twice = campaign.confirming.of_yes or campaign.overlap > 1
         return cls(
             complementary=counts.first_no,
             true=min(counts.first_yes, later_yes) if is_asked_twice else counts.first_yes,
@@ -111,6 +121,11 @@ class Readiness:
     def missing(self) -> int:
         """Complementary labels still to come."""
         return max(0, self.need - self.complementary)
+
+    @property
+    def setting(self) -> str:
+        """What a form offers: pc once there are as many true labels as classes, so that most have one."""
+        return "pc" if self.true * MIN_LABELS_PER_CLASS >= self.need else "cc"
 
     def require(self, setting: str) -> None:
         """Raises TooFewLabels unless a run of this setting can start."""
@@ -131,7 +146,8 @@ def freeze(storage: Storage, labels: Labels) -> str:
     One that is there already is written again, in case that it was damaged.
     """
     buffer = io.BytesIO()
-    arrays: dict[str, Any] = {name: getattr(labels, name) for name in _ARRAYS}
+    names = [*_ARRAYS, *(name for name in _OF_QUESTIONS if getattr(labels, name) is not None)]
+    arrays: dict[str, Any] = {name: getattr(labels, name) for name in names}
     np.savez_compressed(buffer, **arrays)
     data = buffer.getvalue()
     digest = hashlib.sha256(data).hexdigest()
@@ -147,4 +163,5 @@ def thaw(storage: Storage, digest: str, *, num_classes: int) -> Labels:
     """
     data = storage.read_as_written(key_of(digest), digest)
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-        return Labels(**{name: arrays[name] for name in _ARRAYS}, num_classes=num_classes)
+        names = [*_ARRAYS, *(name for name in _OF_QUESTIONS if name in arrays)]
+        return Labels(**{name: arrays[name] for name in names}, num_classes=num_classes)

@@ -23,6 +23,7 @@ from app.runs.pairs import Pair
 from app.runs.service import FrozenLabels
 from app.storage import Storage
 from clarinet.files.label_table import Labels
+from clarinet.files.names import NO_LABEL
 from clarinet.recipes.choices import Looks
 
 PAPER = ("clarinet", "gac", "gac+dan", "gac+dann", "gac+cdan_e")
@@ -127,14 +128,7 @@ def _part(storage: Storage, run: Run, whole: Labels, number: int) -> FrozenLabel
     """So many of a run's labels, drawn without replacement; a smaller part lies within each larger one."""
     drawn = np.random.default_rng(int(run.snapshot_digest[:16], 16)).permutation(len(whole))[:number]
     kept = np.sort(drawn)
-    part = Labels(
-        kinds=whole.kinds[kept],
-        classes=whole.classes[kept],
-        weights=whole.weights[kept],
-        positions=None if whole.positions is None else whole.positions[kept],
-        example_ids=None if whole.example_ids is None else whole.example_ids[kept],
-        num_classes=whole.num_classes,
-    )
+    part = whole.at(kept)
     facts = _facts(run)
     told = facts_of(
         part,
@@ -144,6 +138,8 @@ def _part(storage: Storage, run: Run, whole: Labels, number: int) -> FrozenLabel
         unfinished=facts["is_unfinished"],
         imported=facts.get("imported", 0),
         set_aside=facts.get("set_aside", 0),
+        by_belief=0 if part.excluded is None else int((part.excluded != NO_LABEL).any(1).sum()),
+        left_out=facts.get("left_out", 0),
     )
     told |= {"part_of": run.snapshot_digest, "part_of_labels": len(whole)}
     return FrozenLabels(run.campaign_id, freeze(storage, part), told)

@@ -48,13 +48,12 @@ async def follow_pages(
 
 def _page_of(streams: Streams, request: Request, name: str, user: User) -> Page:
     """The page that others follow already, or a new one; it is forgotten with the last who follows it."""
-    key = name, str(request.base_url)  # addresses in it begin with what the browser calls us
-    page = streams.pages.get(key)
+    page = streams.pages.get(name)
     if page is None:
         run, _, part = name.partition("/")
         run_id, shown = UUID(run), pages.Part(part or pages.Part.RESULT)
         look, render = partial(_look, request, run_id), partial(_render, request, run_id, user, shown)
-        page = streams.pages[key] = Page(name, look, render)
+        page = streams.pages[name] = Page(name, look, render)
     return page
 
 

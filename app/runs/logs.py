@@ -20,13 +20,7 @@ def tails(storage: Storage, run: Run) -> list[tuple[int, str]]:
 
 
 def _tail(storage: Storage, key: str) -> str:
-    path = storage.path(key)
-    try:
-        with path.open("rb") as file:
-            size = path.stat().st_size
-            file.seek(max(0, size - LOG_BYTES))
-            text = file.read().decode(errors="replace")
-    except OSError:
-        return ""
+    data = storage.tail(key, LOG_BYTES + 1)
+    text = data.decode(errors="replace")
     # What was cut in the middle says nothing.
-    return (text if size <= LOG_BYTES else text.partition("\n")[2]).strip()
+    return (text if len(data) <= LOG_BYTES else text.partition("\n")[2]).strip()

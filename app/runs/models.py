@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import (
+    JSON,
     BigInteger,
     CheckConstraint,
     ForeignKey,
@@ -21,6 +22,7 @@ from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 from app.campaigns.models import Campaign
 from app.claims import Claimable
 from app.db import Base, BigId, enum_column
+from app.runs.faults import Fault
 from clarinet.recipes.choices import DoingKind
 from clarinet.recipes.doing import Doing
 
@@ -74,6 +76,8 @@ class Run(Base):
     method: Mapped[str] = mapped_column(String(40))
     setting: Mapped[str] = mapped_column(String(8))
     preset: Mapped[str] = mapped_column(String(40))
+    # Of one worker's host that share each batch of a trial, each on a GPU of its own.
+    processes: Mapped[int] = mapped_column(default=1, server_default="1")
     config: Mapped[dict[str, Any]]  # every TrainConfig field but the seed
     snapshot_digest: Mapped[str] = mapped_column(String(64))  # content address of the frozen labels
     snapshot_facts: Mapped[
@@ -155,6 +159,12 @@ class Trial(Claimable, Base):
     doing: Mapped[DoingKind | None] = mapped_column(String(20))
     doing_done: Mapped[int | None]
     doing_total: Mapped[int | None]
+    fault: Mapped[Fault | None] = mapped_column(enum_column(Fault))  # of its failure or last setback
+    # Attempts that were not its own fault, which `attempts` does not count; why, the last time.
+    setbacks: Mapped[int] = mapped_column(default=0, server_default="0")
+    setback: Mapped[str | None] = mapped_column(Text)
+    not_before: Mapped[datetime | None]  # until then nobody takes it after a setback
+    avoided: Mapped[list[str]] = mapped_column(default=list, server_default="[]")  # workers that set it back
 
     run: Mapped[Run] = relationship(lazy="raise", back_populates="trials")
 
@@ -253,3 +263,6 @@ class Worker(Base):
     memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # of what it trains on
     memory_free_bytes: Mapped[int | None] = mapped_column(BigInteger)
     started_at: Mapped[datetime | None]
+    # Names of trained weights that were downloaded there; None: nobody looked.
+    weights: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
+    trouble: Mapped[str | None] = mapped_column(Text)  # why it takes no trainings, in a sentence

@@ -13,6 +13,7 @@ from starlette.datastructures import FormData
 from app.access import admin_only
 from app.accounts.models import User
 from app.campaigns import service as campaigns
+from app.campaigns.by_belief import by_belief_numbers
 from app.clock import utc_now
 from app.datasets import service as datasets
 from app.datasets.models import DatasetState
@@ -36,15 +37,17 @@ from app.runs.errors import (
     WeightsFolderUnusable,
 )
 from app.runs.expecting import Expected, expected
+from app.runs.faults import MAX_SETBACKS
 from app.runs.labels import Readiness
 from app.runs.models import NOTE, Run
 from app.runs.pairs import look_at_pair
-from app.runs.schemas import NoteForm
+from app.runs.schemas import MOST_PROCESSES, NoteForm
 from app.runs.summary import curve
 from app.runs.targets import unscored_of
 from app.runs.training_curves import training_curves
 from app.runs.view import details_of, silent_workers_since
-from app.runs.weights import ENDINGS, weights_asked_for, weights_files, weights_names
+from app.runs.weights import ENDINGS, file_for, weights_asked_for, weights_files, weights_names
+from app.runs.workers import weights_of_workers
 from app.spelling import query_of
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
@@ -135,13 +138,15 @@ def _page(
     compared = beside(session, run)
     metrics = [] if part is Part.LOG else service.metrics_of(session, run)
     target = service.versions_used(session, run)[1]
+    names = service.names_of(session, [run])
+    judged = list(evaluations.list_evaluations(session, by=by, run_id=run.id, limit=MOST_EVALUATIONS)[0])
     return render(
         request,
         "runs/show.html",
         fragment="runs/_state.html",
         status=status,
         run=run,
-        names=service.names_of(session, [run]),
+        names=names,
         made=service.made_of(session, run),
         summary=summary,
         part=part,
@@ -155,12 +160,14 @@ def _page(
         training=training_curves(run, metrics) if part is Part.TRAINING else [],
         logs=logs.tails(storage, run) if part is Part.LOG else [],
         latest=latest,
-        details=details_of(run, latest),
+        details=details_of(run, latest, target=names[run.target_dataset_id]),
+        most_setbacks=MAX_SETBACKS,
         cell_address=_cell_addresses(request, run),
         recipe=service.recipe_of(session, run),
         config=configs.in_groups(run.config),
         silence=silent_workers_since(session, run, now=now),
-        evaluations=evaluations.list_evaluations(session, by=by, run_id=run.id, limit=MOST_EVALUATIONS)[0],
+        evaluations=judged,
+        by_people=evaluations.trials_by_people(session, [trial.id for trial in run.trials]) if judged else {},
         questions_needed=questions_needed(WITHIN),
         within=WITHIN,
         note=run.note if typed is None else typed,
@@ -205,6 +212,7 @@ def new_run(
     settings: SettingsDep,
     user: CurrentUser,
     recipe: str = "",
+    setting: str = "",
     target_dataset_id: str = "",
     like: UUID | None = None,
 ) -> Response:
@@ -213,7 +221,7 @@ def new_run(
     `like`: filled as a run was started, to start it again with changes.
     """
     weights = weights_names(settings.weights_dir, by=user)
-    typed = FormData({"recipe": recipe, "target_dataset_id": target_dataset_id})
+    typed = FormData({"recipe": recipe, "setting": setting, "target_dataset_id": target_dataset_id})
     if like is not None:
         typed = forms.typed_like(service.get_run(session, like, by=user))
     return _form(request, campaign_id, session, storage, user, weights=weights, typed=typed)
@@ -243,6 +251,7 @@ def start_run_from_form(
                     campaign,
                     setting=asked.setting,
                     imported=asked.imported_labels,
+                    uniform_only=asked.uniform_only,
                     by=user,
                     storage=storage,
                 )
@@ -260,6 +269,7 @@ def start_run_from_form(
                 config=config,
                 weights=weights,
                 note=asked.note,
+                processes=asked.processes,
                 by=user,
                 now=utc_now(),
             )
@@ -316,8 +326,11 @@ def _form(
     loaded = forms.resolved(recipe, looks)
     method, _, preset = loaded.partition(forms.SEPARATOR)
     took: list[Expected] = []
+    readiness = Readiness.about(session, campaign, now=utc_now())
+    setting = str(typed.get("setting", ""))
+    if setting not in configs.settings():
+        setting = readiness.setting
     if target is not None:
-        setting = "pc" if typed.get("setting") == "pc" else "cc"
         with suppress(configs.ConfigRefused):  # a method that cannot use such labels
             config = configs.config_for(method, setting, preset, {}, looks=looks)
             took = expected(session, source_id=source.id, target_id=target.id, config=config, now=utc_now())
@@ -327,21 +340,28 @@ def _form(
         fragment="runs/_settings.html",
         status=status,
         campaign=campaign,
-        readiness=Readiness.about(session, campaign, now=utc_now()),
+        readiness=readiness,
+        setting=setting,
         recipe=recipe,
         loaded=loaded,
         offered=forms.offered_weights(loaded, weights),
         trains=forms.trained(loaded, looks, both, weights=weights),
+        at_hand=file_for(forms.architecture_of(loaded), weights_of_workers(session, now=utc_now())) or "",
+        without_weights=forms.without_weights(loaded),
         took=took,
         unscored="" if target is None else unscored_of(target, campaign.class_names),
-        recipes=forms.recipes(),
+        recipes=forms.recipe_groups(),
+        about=configs.methods()[method][1],
+        may_start=bool(targets) and (not readiness.missing or labelling.has_imports(session, campaign)),
         methods=configs.methods().values(),
         settings=forms.settings(),
         targets=[(key, dataset.name) for key, dataset in targets.items()],
         has_imports=labelling.has_imports(session, campaign),
+        has_by_belief=bool(by_belief_numbers(session, campaign.id)),
         groups=forms.input_groups(loaded, typed, weights=weights),
         typed=typed,
         most=NOTE,
         errors=errors or {},
-        unfolded=any(name.startswith(forms.PREFIX) for name in errors or {}),
+        unfolded=any(name == "processes" or name.startswith(forms.PREFIX) for name in errors or {}),
+        most_processes=MOST_PROCESSES,
     )

@@ -13,6 +13,7 @@ from app.claims import Claim
 from app.runs import configs
 from app.runs.models import Priority, Run, Trial, TrialState
 from app.runs.trials import claim_trial, free
+from app.runs.workers import live_workers, own_version, worker_of
 
 log = structlog.get_logger()
 
@@ -53,11 +54,20 @@ def claim_next(
 ) -> Claim | None:
     """Take the trial whose turn it is; None if nothing waits that this process can train.
 
-    What a later version asks for, with settings that this one does not know, is left to its workers.
+    What a later version asks for, with settings that this one does not know, is left to its workers. So is
+    what this worker could not train before, while another one of its version is there that has not tried it.
     """
     known: list[UUID] = []
     left = 0
-    for trial_id, config in session.execute(_in_order(now).add_columns(Run.config)):
+    worker = worker_of(by)
+    able = {
+        found.process
+        for found in live_workers(session, now=now)
+        if not found.trouble and found.version == own_version()  # another one may not know the settings
+    }
+    for trial_id, config, avoided in session.execute(_in_order(now).add_columns(Run.config, Trial.avoided)):
+        if worker in avoided and able.difference(avoided, {worker}):
+            continue
         if knows(config):
             known.append(trial_id)
         else:
@@ -68,6 +78,42 @@ def claim_next(
         log.info("trials.left_to_newer_workers", count=left)
     claims = (claim_trial(session, trial_id, by=by, now=now) for trial_id in known)
     return next((claim for claim in claims if claim), None)
+
+
+def claim_beside(session: Session, first: Claim, *, at_most: int, by: str, now: datetime) -> list[Claim]:
+    """Take further trials of a claimed one's run, for the process that trains it; each by a claim of its own.
+
+    Other workers that idle find their share. A trial whose process was lost once, or that a machine set back,
+    trains alone from then on: so what one trial does to a process never ends another one's attempts. Seeds
+    of a run in several processes train alone, too.
+    """
+    if at_most < 1:
+        return []
+    run_id, attempts, setbacks, processes = session.execute(
+        select(Trial.run_id, Trial.attempts, Trial.setbacks, Run.processes)
+        .join(Run, Run.id == Trial.run_id)
+        .where(Trial.id == first.id)
+    ).one()
+    if attempts > 1 or setbacks or processes > 1:
+        return []
+    unharmed = Trial.run_id == run_id, Trial.attempts == 0, Trial.setbacks == 0
+    # Who holds one and waits may wait for somebody who waits for that one: what is locked is left.
+    waiting = session.scalars(
+        select(Trial.id)
+        .where(*unharmed, *free(now))
+        .order_by(Trial.started_at.is_(None), Trial.seed)
+        .with_for_update(of=Trial, skip_locked=True)
+    ).all()
+    holders = session.scalars(select(Trial.claimed_by).where(Trial.claimed_until >= now).distinct())
+    busy = {worker_of(by), *(worker_of(holder) for holder in holders if holder)}
+    idle = [
+        each
+        for each in live_workers(session, now=now)
+        if each.process not in busy and not each.trouble and each.version == own_version()
+    ]
+    share = -(-(1 + len(waiting)) // (1 + len(idle))) - 1
+    claims = (claim_trial(session, trial_id, by=by, now=now) for trial_id in waiting[: min(at_most, share)])
+    return [claim for claim in claims if claim]
 
 
 def places(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[UUID, int]:

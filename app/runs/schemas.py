@@ -19,9 +19,9 @@ from pydantic import (
 from app.evaluations.service import Measured
 from app.runs.configs import Recipe, readable
 from app.runs.estimates import estimate_of
+from app.runs.faults import Fault
 from app.runs.models import MOST_TAGS, NAME, NOTE, TAG, Metric, Priority, Run, Trial, TrialState
 from app.runs.summary import Summary
-from app.runs.workers import WorkerNow
 from app.schemas import Input, Output, few_fields, printable, printable_lines
 from clarinet.recipes.choices import DoingKind, Looks
 from clarinet.recipes.source_accuracy import SourceEstimate
@@ -36,6 +36,7 @@ Tag = Annotated[
 ]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS)]
 
+MOST_PROCESSES = 64  # of a trial, on one host
 MOST_SETTINGS = 200  # hyper-parameters; a method has some ninety
 
 
@@ -53,6 +54,9 @@ class RunCreate(Input):
     imported_labels: bool = Field(
         default=False, description="also the campaign's labels from elsewhere, which nobody drew uniformly"
     )
+    uniform_only: bool = Field(
+        default=False, description="without the labels of questions by a model's belief"
+    )
     preset: str | None = Field(
         default=None,
         description="of the method, as in the form; absent or default: what fits the images; quick: the same "
@@ -66,6 +70,12 @@ class RunCreate(Input):
         default={}, max_length=MOST_SETTINGS, description="single hyper-parameters that replace the preset's"
     )
     note: Note = Field(default="", description="what people should know about it, in their own words")
+    processes: StrictInt = Field(
+        default=1,
+        ge=1,
+        le=MOST_PROCESSES,
+        description="of one worker that share each batch, each on a GPU of its own; it learns what one does",
+    )
 
 
 class RunUpdate(Input):
@@ -131,7 +141,13 @@ class TrialRead(Output):
     seed: int
     state: TrialState
     failure: str | None
+    fault: Fault | None = Field(description="whose its failure or last setback is; null: nobody knows")
     attempts: int
+    setbacks: int = Field(
+        description="attempts that a worker's or the database's fault ended; not counted above"
+    )
+    setback: str | None = Field(description="why, the last time")
+    not_before: datetime | None = Field(description="until then it rests after a setback")
     place: int | None = Field(description="in the queue while it waits; 1 is the next one")
     started_at: datetime | None
     finished_at: datetime | None
@@ -225,6 +241,7 @@ class RunSummary(Output):
     cancel_requested_at: datetime | None
     paused_at: datetime | None = Field(description="since when people let it wait; null: it goes on")
     priority: Priority
+    processes: int = Field(description="that share each batch of a trial, each on a GPU of its own")
     place: int | None = Field(description="of its next trial in the queue; 1 is the next one of all")
     note: str
     name: str
@@ -267,6 +284,7 @@ class RunSummary(Output):
             "cancel_requested_at": run.cancel_requested_at,
             "paused_at": run.paused_at,
             "priority": run.priority,
+            "processes": run.processes,
             "place": summary.place,
             "note": run.note,
             "name": run.name,
@@ -315,52 +333,6 @@ class RunList(Output):
 
     items: list[RunSummary]
     next: int | None
-
-
-class TrainedNow(Output):
-    """A trial that a worker trains."""
-
-    run_id: UUID
-    run: int = Field(description="number of the run")
-    seed: int
-
-
-class WorkerProcess(Output):
-    """A worker that was seen within the hour."""
-
-    name: str
-    queues: list[str] = Field(description="gpu: trainings; io: imports, draws and the like")
-    host: str
-    device: str = Field(description="what it trains on")
-    memory_bytes: int | None = Field(description="of its GPU, or else of its host; null: nobody knows")
-    memory_free_bytes: int | None
-    version: str = Field(description="of Clarinet; empty: nobody knows")
-    started_at: datetime | None
-    seen_at: datetime
-    silent_s: float | None = Field(description="null: it was there a moment ago")
-    trains: list[TrainedNow]
-
-    @classmethod
-    def of(cls, worker: WorkerNow) -> Self:
-        """From its row and the trials that it holds."""
-        row = worker.row
-        names = cls.model_fields.keys() - {"queues", "silent_s", "trains"}
-        return cls(
-            **{name: getattr(row, name) for name in names},
-            queues=row.queues.split(","),
-            silent_s=worker.silent_s,
-            trains=[
-                TrainedNow(run_id=trial.run_id, run=trial.run.number, seed=trial.seed)
-                for trial in worker.trials
-            ],
-        )
-
-
-class WorkerProcessList(Output):
-    """Workers, those that are there first."""
-
-    items: list[WorkerProcess]
-    next: str | None = Field(default=None, description="null: the list is whole")
 
 
 class MetricRead(Output):

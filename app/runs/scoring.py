@@ -1,6 +1,7 @@
 """Which images score runs, and what people measured where none does."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import func, select
@@ -9,9 +10,11 @@ from sqlalchemy.orm import Session
 from app.datasets.models import DatasetVersion
 from app.evaluations import service as evaluations
 from app.evaluations.models import Evaluation
+from app.runs.estimates import is_too_small
 from app.runs.models import Run, Trial
 from app.runs.targets import scored_images, scored_of, unscored_of
 from clarinet.recipes.scoring import ScoredOn
+from clarinet.recipes.source_accuracy import SourceEstimate
 
 
 def scoring_of(session: Session, runs: Sequence[Run]) -> dict[UUID, tuple[ScoredOn, str]]:
@@ -32,6 +35,26 @@ def scoring_of(session: Session, runs: Sequence[Run]) -> dict[UUID, tuple[Scored
         images, unscored = shared[key]
         found[run.id] = told.get(run.id, images), unscored
     return found
+
+
+def source_images(session: Session, runs: Sequence[Run]) -> dict[UUID, int]:
+    """By run id how many images of its source people can be asked about."""
+    query = select(DatasetVersion.dataset_id, DatasetVersion.number, DatasetVersion.train_count)
+    ids = {run.source_dataset_id for run in runs}
+    counts = {
+        (dataset_id, number): count
+        for dataset_id, number, count in session.execute(query.where(DatasetVersion.dataset_id.in_(ids)))
+    }
+    wanted = {run.id: (run.source_dataset_id, run.source_version) for run in runs}
+    return {run_id: counts[key] for run_id, key in wanted.items() if key in counts}
+
+
+def has_small_source(session: Session, run: Run, estimate: Mapping[str, Any] | None) -> bool:
+    """Whether the source has too few pictures for the "no" answers that a card's estimate of it lacks."""
+    if estimate is None:
+        return False
+    images = source_images(session, [run]).get(run.id)
+    return is_too_small(SourceEstimate.from_dict(estimate), run, images)
 
 
 def measured(session: Session, scoring: dict[UUID, tuple[ScoredOn, str]]) -> dict[UUID, evaluations.Measured]:

@@ -34,7 +34,7 @@ from app.runs.errors import (
 from app.runs.labels import Readiness, collect, freeze
 from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, last_metric_of
 from app.runs.pairs import Pair, remember_looks
-from app.runs.scoring import measured, scoring_of
+from app.runs.scoring import measured, scoring_of, source_images
 from app.runs.summary import Summary, summarise
 from app.storage import Storage
 from clarinet.files.looks import looks_of_pair
@@ -63,12 +63,14 @@ def freeze_labels(
     *,
     setting: str,
     imported: bool = False,
+    uniform_only: bool = False,
     by: User,
     storage: Storage,
 ) -> FrozenLabels:
     """Store the labels a campaign has now. Takes seconds for many: give a session that only looks.
 
-    `imported`: with its labels from elsewhere, whose questions were not drawn uniformly.
+    `imported`: with its labels from elsewhere, whose questions were not drawn uniformly. `uniform_only`:
+    without those of questions by a model's belief.
 
     A file that no run then uses is harmless; the same labels give the same file.
 
@@ -83,7 +85,7 @@ def freeze_labels(
     labelling.require_labels(campaign)
     if campaign.state is CampaignState.DRAFT:
         raise CampaignNotOpened
-    labels, facts = collect(session, campaign, imported=imported)
+    labels, facts = collect(session, campaign, imported=imported, uniform_only=uniform_only)
     Readiness.of(facts).require(setting)
     return FrozenLabels(campaign.id, freeze(storage, labels), facts)
 
@@ -100,6 +102,7 @@ def start_run(
     config: Mapping[str, object],
     weights: Mapping[str, str | None] = MappingProxyType({}),
     note: str = "",
+    processes: int = 1,
     sweep_id: UUID | None = None,
     by: User,
     now: datetime,
@@ -113,6 +116,7 @@ def start_run(
         config: single hyper-parameters that replace the preset's.
         weights: what `weights_asked_for` gave of this config.
         note: at most NOTE characters beside the run.
+        processes: of a worker that share each batch of a trial.
         sweep_id: shared by runs that are launched together.
 
     Raises:
@@ -135,6 +139,13 @@ def start_run(
             "The loss inverse needs the probability of each question, which nobody knows of labels from "
             "elsewhere; leave those out, or choose forward or scarce.",
         )
+    _check_probabilities(labels.facts, values, setting=setting)
+    if processes > 1 and values["network"]["kept_features"]:
+        raise BadConfig(
+            "processes",
+            f"Preset {values['preset']} computes the features of each image once and keeps them, which one "
+            "process does. Leave out processes, or choose a preset that takes steps of batches.",
+        )
     run = Run(
         campaign_id=labels.campaign_id,
         target_dataset_id=pair.target_id,
@@ -149,6 +160,7 @@ def start_run(
         created_by_id=by.id,
         created_at=now,
         note=note,
+        processes=processes,
         tags=[],
         sweep_id=sweep_id,
         trials=[Trial(seed=seed, queued_at=now) for seed in sorted(seeds)],
@@ -161,6 +173,21 @@ def start_run(
     for trial in run.trials:
         jobs.enqueue(session, jobs.TRAIN_TRIAL, trial.id)
     return run
+
+
+def _check_probabilities(facts: Mapping[str, Any], values: Mapping[str, Any], *, setting: str) -> None:
+    """Refuse losses that take classes for drawn alike where a model's belief drew some."""
+    if not facts.get("by_belief"):
+        return
+    loss = values["losses"]["complementary_loss"]
+    if loss == "inverse" or (loss == "bounded" and setting == "pc"):
+        return
+    raise BadConfig(
+        "complementary_loss",
+        f"{facts['by_belief']:,} of the labels come from questions by a model's belief. Of the losses only "
+        "inverse takes their probabilities, and bounded needs none where true labels train as well (PC). "
+        "Choose one of these, or train on the labels of uniform questions alone.",
+    )
 
 
 def cancel_run(session: Session, run: Run, *, by: User, now: datetime) -> None:
@@ -222,6 +249,7 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
     places = queue.places(session, runs, now=now)
     scored = scoring_of(session, runs)
     people = measured(session, scored)
+    pictures = source_images(session, runs)
     found = {}
     for run in runs:
         images, unscored = scored[run.id]
@@ -231,6 +259,7 @@ def summaries(session: Session, runs: Sequence[Run], *, now: datetime) -> dict[U
             scored=images,
             unscored=unscored,
             people=people.get(run.id),
+            source_images=pictures.get(run.id),
             places=places,
             now=now,
         )

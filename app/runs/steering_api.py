@@ -9,7 +9,8 @@ from app.clock import utc_now
 from app.deps import CurrentUser, SessionDep
 from app.runs import service, steering, workers
 from app.runs.api import read_back
-from app.runs.schemas import RunRead, TryAgain, WorkerProcess, WorkerProcessList
+from app.runs.schemas import RunRead, TryAgain
+from app.runs.worker_schemas import WorkerProcess, WorkerProcessList
 
 router = APIRouter(tags=["runs"])
 

@@ -1,7 +1,7 @@
 """HTML routes: runs that are launched beside one, the paper's methods or a sweep."""
 
 from collections.abc import Mapping
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -11,7 +11,7 @@ from app.access import admin_only
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.errors import Conflict, Unprocessable
-from app.idempotency import Once
+from app.idempotency import FormOnceDep
 from app.pages import read_form, render, with_query
 from app.runs import configs, service
 from app.runs.compare_schemas import SweepForm
@@ -40,6 +40,7 @@ def launch_sweep_from_page(
     request: Request,
     run_id: UUID,
     form: FormDep,
+    once: FormOnceDep,
     session: SessionDep,
     reading: ReadingDep,
     storage: StorageDep,
@@ -49,7 +50,6 @@ def launch_sweep_from_page(
     run = service.get_run(session, run_id, by=user)
     given, errors = read_form(form, SweepForm)
     if given is not None:
-        once = Once(user.id, f"sweep {given.once}", str(run_id))
         try:
             with reading.begin() as looking:
                 sweep = given.beside(run)
@@ -95,7 +95,6 @@ def _form(
         typed=typed,
         labels=sum(run.snapshot_facts["complementary"]) + sum(run.snapshot_facts["true"]),
         expectations=_expectations(session, run, recipe.looks if recipe else None),
-        once=uuid4().hex,
         errors=errors or {},
     )
 

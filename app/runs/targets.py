@@ -46,7 +46,7 @@ def unscored_of(target: Holding, classes: Sequence[str]) -> str:
     scored = scored_images(target, classes)
     own = target.class_names or []
     if not own and target.train_count:
-        return "its images came without classes; ask people about the predictions once the run has ended"
+        return "its images came without classes; once a run has ended, people can judge its predictions"
     if not scored.images and are_numbers(own) and not are_numbers(classes):
         return (
             f"its classes are numbers ({in_a_row(own)}), and the campaign's have names; name them on the "

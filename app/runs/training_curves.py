@@ -9,13 +9,30 @@ from app.runs.configs import epochs_of
 from app.runs.models import Metric, Run
 from clarinet.recipes.config import flattened
 
+# What lowers each loss, by its name in the metrics.
+ABOUT = {
+    "complementary": "of the labels that say what an image is not",
+    "true": "of the labels that say what an image is",
+    "class_floor": "where a class is predicted more rarely than its floor allows",
+    "neighbours": "where an image is predicted otherwise than the source images that look most like it",
+    "source_self_training": "where a source image is not predicted as the averaged network surely does",
+    "target_self_training": "where a distorted target image is not predicted as the clean one surely is",
+    "adversarial": "of telling source from target by their features, which the network learns to prevent",
+    "discrepancy": "how far the features of source and target lie apart",
+    "confusion": "how often pairs of classes are both likely for one target image",
+    "contrast": "of telling two views of an image from those of others, before any label is used",
+}
 MOST_POINTS = 200  # of each curve: there are many
+
+LOSS = "Loss: "
 
 Figure = Callable[[Metric], float | None]
 
 
 def training_curves(run: Run, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
-    """Id, title and plot of each figure that was told, with its seeds.
+    """Id, title, what it is about and plot of each figure that was told, with its seeds.
+
+    A loss that was 0 in every epoch has no plot. What nobody has explained has "" in the place of that.
 
     Args:
         run: with its trials.
@@ -24,7 +41,7 @@ def training_curves(run: Run, metrics: Sequence[Metric]) -> list[dict[str, Any]]
     names = dict.fromkeys(name for metric in metrics for name in metric.losses)
     paces = _paces(metrics) if not flattened(run.config).get("kept_features") else {}
     figures: list[tuple[str, str, Figure]] = [
-        (f"Loss: {name.replace('_', ' ')}", "number", lambda metric, name=name: metric.losses.get(name))  # type: ignore[misc]
+        (f"{LOSS}{name.replace('_', ' ')}", "number", lambda metric, name=name: metric.losses.get(name))  # type: ignore[misc]
         for name in names
     ]
     figures += [
@@ -38,10 +55,14 @@ def training_curves(run: Run, metrics: Sequence[Metric]) -> list[dict[str, Any]]
     ]
     found = []
     for title, unit, figure in figures:
-        plot = _plot(run, metrics, title, unit, figure)
+        plot = _plot(run, metrics, unit, figure)
         if plot is not None:
             id_ = "training-" + re.sub(r"[^a-z]+", "-", title.lower())
-            found.append({"id": id_, "title": title, "plot": plot})
+            is_flat = title.startswith(LOSS) and not any(
+                value for series in plot["series"] for value in series["values"]
+            )
+            about = ABOUT.get(title.removeprefix(LOSS).replace(" ", "_"), "")
+            found.append({"id": id_, "title": title, "about": about, "plot": None if is_flat else plot})
     return found
 
 
@@ -60,9 +81,7 @@ def _paces(metrics: Sequence[Metric]) -> dict[tuple[Any, int], float]:
     return found
 
 
-def _plot(
-    run: Run, metrics: Sequence[Metric], title: str, unit: str, figure: Figure
-) -> dict[str, Any] | None:
+def _plot(run: Run, metrics: Sequence[Metric], unit: str, figure: Figure) -> dict[str, Any] | None:
     """As curve.js takes it; None where no epoch told the figure."""
     by_trial: dict[Any, dict[int, float]] = {trial.id: {} for trial in run.trials}
     for metric in metrics:
@@ -77,8 +96,9 @@ def _plot(
     return {
         "x": kept,
         "x_name": "epoch",
-        "y_name": title,
+        "y_name": "share" if unit == "share" else "value",
         "unit": unit,
+        "x_min": 1,  # all charts of a page begin together, whatever epoch a figure begins at
         "x_max": epochs_of(run.config),
         "series": [
             {"name": f"seed {trial.seed}", "values": [by_trial[trial.id].get(epoch) for epoch in kept]}

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, joinedload
 
 from app import claims, jobs
 from app.claims import MAX_ATTEMPTS, Claim, unclaimed
+from app.runs.faults import MAX_SETBACKS, Fault, last_words, pause_after
 from app.runs.models import Metric, Run, Trial, TrialState, kept_of
 from app.runs.workers import live_workers
 from clarinet.recipes.doing import Doing
@@ -57,6 +58,11 @@ def trial_prefix(trial_id: UUID) -> str:
     return f"{FOLDER}/{trial_id}"
 
 
+def checkpoint_key(trial_id: UUID) -> str:
+    """Where a trial's checkpoint is kept."""
+    return f"{trial_prefix(trial_id)}/{CHECKPOINT}"
+
+
 def _not_cancelled() -> ColumnElement[bool]:
     return (
         select(Run.cancel_requested_at).where(Run.id == Trial.run_id).correlate(Trial).scalar_subquery()
@@ -74,9 +80,15 @@ def free(now: datetime) -> tuple[ColumnElement[bool], ...]:
         Trial.state.in_(UNFINISHED),
         unclaimed(Trial, now),
         Trial.attempts < MAX_ATTEMPTS,
+        or_(Trial.not_before.is_(None), Trial.not_before <= now),
         _not_cancelled(),
         not_paused(),
     )
+
+
+def is_free(session: Session, trial_id: UUID, *, now: datetime) -> bool:
+    """Whether somebody may take the trial."""
+    return session.scalar(select(Trial.id).where(Trial.id == trial_id, *free(now))) is not None
 
 
 def claim_trial(session: Session, trial_id: UUID, *, by: str, now: datetime) -> Claim | None:
@@ -156,15 +168,53 @@ def succeed_trial(
     )
 
 
-def fail_trial(session: Session, claim: Claim, *, reason: str, now: datetime) -> None:
-    """End with a reason in words; raises ClaimLost if the trial is not ours any more."""
+def fail_trial(
+    session: Session, claim: Claim, *, reason: str, fault: Fault | None = None, now: datetime
+) -> None:
+    """End with a reason in words and whose fault it was, where that is known.
+
+    Raises:
+        ClaimLost: the trial is not ours any more.
+    """
+    _release(session, claim, state=TrialState.FAILED, failure=_stored(reason), fault=fault, finished_at=now)
+
+
+def set_back(
+    session: Session, claim: Claim, *, reason: str, fault: Fault, by: str, now: datetime
+) -> TrialState:
+    """Queue a trial again that the worker `by` could not train, through no fault of the trial's.
+
+    It rests for a while; then another worker takes it, where there is one. Its attempts stay. One that
+    machines set back MAX_SETBACKS times fails instead; what passes counts for nothing. Gives what it is now.
+
+    Raises:
+        ClaimLost: the trial is not ours any more.
+    """
+    setbacks, avoided = session.execute(
+        select(Trial.setbacks, Trial.avoided).where(Trial.id == claim.id)
+    ).one()
+    if fault is Fault.MACHINE:
+        setbacks, avoided = setbacks + 1, sorted({*avoided, by})
+    if setbacks >= MAX_SETBACKS:
+        fail_trial(session, claim, reason=last_words(reason, avoided), fault=fault, now=now)
+        return TrialState.FAILED
     _release(
         session,
         claim,
-        state=TrialState.FAILED,
-        failure=reason.replace("\x00", "")[:LONGEST_FAILURE],  # PostgreSQL stores no NUL
-        finished_at=now,
+        state=TrialState.QUEUED,
+        queued_at=now - 2 * NUDGE_BUSY,
+        attempts=Trial.attempts - 1,
+        fault=fault,
+        setbacks=setbacks,
+        setback=_stored(reason),
+        not_before=now + pause_after(max(1, setbacks)),
+        avoided=avoided,
     )
+    return TrialState.QUEUED
+
+
+def _stored(reason: str) -> str:
+    return reason.replace("\x00", "")[:LONGEST_FAILURE]  # PostgreSQL stores no NUL
 
 
 def end_cancelled(session: Session, claim: Claim, *, now: datetime) -> None:
@@ -220,8 +270,11 @@ def waiting_trials(session: Session, now: datetime) -> list[UUID]:
     A trial whose holder went silent is nudged at once; a queued one when a worker idles although it waits,
     and seldom otherwise: its message is behind others.
     """
+    # Of a worker's process, which may hold several.
     held = session.scalar(
-        select(func.count()).where(Trial.state == TrialState.RUNNING, Trial.claimed_until >= now)
+        select(func.count(Trial.claimed_by.distinct())).where(
+            Trial.state == TrialState.RUNNING, Trial.claimed_until >= now
+        )
     )
     idle = len(live_workers(session, now=now)) > (held or 0)
     patience = NUDGE_IDLE if idle else NUDGE_BUSY
@@ -253,7 +306,7 @@ def give_up_trials(session: Session, now: datetime) -> int:
     failed = session.execute(
         update(Trial)
         .where(*unheld, Trial.attempts >= MAX_ATTEMPTS)
-        .values(state=TrialState.FAILED, failure=LOST.format(attempts=MAX_ATTEMPTS), **ended),
+        .values(state=TrialState.FAILED, failure=LOST.format(attempts=MAX_ATTEMPTS), fault=None, **ended),
         execution_options={"synchronize_session": False},
     )
     # A paused trial whose supervisor died waits, like the others of its run.

@@ -9,7 +9,10 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from app.runs.models import Metric, Run, TrialState
+from app.runs.faults import WORDS
+from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.shares import odd_shares
+from app.runs.summary import is_set_back
 from app.runs.workers import SEEN, training_workers
 
 
@@ -22,8 +25,9 @@ class Details:
         per_class: (name, mean accuracy or None where no image that scores has the class).
         confusion: summed counts [true][predicted]; None until a seed has ended.
         losses: (name, mean over the seeds), of each seed's last epoch.
-        failures: (seed, first line, further lines) of trials that failed.
-        merged: (seed, class) of trials that take hardly any picture of the target for a class.
+        failures: (seed, whose fault in words or "", first line, further lines) of trials that failed.
+        setbacks: unfinished trials that a worker could not train, and that have not gone on since.
+        odd: (seed, what is odd about the classes that it takes the target's pictures for).
         counts: (name, complementary labels, true labels) by class.
     """
 
@@ -31,20 +35,25 @@ class Details:
     per_class: list[tuple[str, float | None]]
     confusion: list[list[int]] | None
     losses: list[tuple[str, float]]
-    failures: list[tuple[int, str, str]]
-    merged: list[tuple[int, str]]
+    failures: list[tuple[int, str, str, str]]
+    setbacks: list[Trial]
+    odd: list[tuple[int, str]]
     counts: list[tuple[str, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Nobody takes trainings: how long ago somebody was seen, in seconds; None: never."""
+    """Nobody takes trainings: how long ago somebody was seen, in seconds; None: never.
+
+    Where workers are there, `troubles` says by host why each of them takes none.
+    """
 
     seconds: float | None
+    troubles: tuple[tuple[str, str], ...] = ()
 
 
-def details_of(run: Run, latest: Mapping[UUID, Metric]) -> Details:
-    """The figures of a run whose trials are loaded."""
+def details_of(run: Run, latest: Mapping[UUID, Metric], *, target: str) -> Details:
+    """The figures of a run whose trials are loaded; `target`: what the dataset is called."""
     facts = run.snapshot_facts
     classes = list(facts["classes"])
     results = [trial.result for trial in run.trials if trial.result]
@@ -60,26 +69,33 @@ def details_of(run: Run, latest: Mapping[UUID, Metric]) -> Details:
         confusion=_summed([result["confusion"] for result in scored]),
         losses=[(name.replace("_", " "), fmean(values)) for name, values in losses.items()],
         failures=[
-            (trial.seed, *_first_line(trial.failure)) for trial in run.trials if trial.failure is not None
-        ],
-        merged=[
-            (trial.seed, classes[trial.result["merged_class"]])
+            (trial.seed, WORDS[trial.fault] if trial.fault else "", *_first_line(trial.failure))
             for trial in run.trials
-            if trial.result and trial.result.get("merged_class") is not None
+            if trial.failure is not None
+        ],
+        setbacks=[trial for trial in run.trials if is_set_back(trial, latest.get(trial.id))],
+        odd=[
+            (trial.seed, words)
+            for trial in run.trials
+            if trial.result and (words := odd_shares(trial.result, classes, target))
         ],
         counts=list(zip(classes, facts["complementary"], facts["true"], strict=True)),
     )
 
 
 def silent_workers_since(session: Session, run: Run, *, now: datetime) -> Silence | None:
-    """Set when a trial of the run waits, not for people, and no worker is there to take it."""
+    """Set when a trial of the run waits, not for people, and no worker is there that takes trainings."""
     if run.is_paused or not any(trial.state is TrialState.QUEUED for trial in run.trials):
         return None
     workers = training_workers(session)
     if not workers:
         return Silence(None)
     age = now - workers[0].seen_at
-    return Silence(age.total_seconds()) if age > SEEN else None
+    if age > SEEN:
+        return Silence(age.total_seconds())
+    here = [worker for worker in workers if worker.seen_at > now - SEEN]
+    troubles = tuple((worker.host or worker.name, worker.trouble) for worker in here if worker.trouble)
+    return Silence(0.0, troubles) if len(troubles) == len(here) else None
 
 
 def _per_class(classes: Sequence[str], results: Sequence[dict[str, Any]]) -> list[tuple[str, float | None]]:

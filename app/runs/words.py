@@ -35,7 +35,12 @@ def method_of(run: Run) -> Called:
 
 def preset_of(run: Run) -> Called:
     """Its preset."""
-    return Called(PRESETS.get(run.preset, run.preset), f"preset {run.preset}")
+    return preset_called(run.preset)
+
+
+def preset_called(preset: str) -> Called:
+    """A preset; one that this version does not know by its code."""
+    return Called(PRESETS.get(preset, preset), f"preset {preset}")
 
 
 def setting_of(run: Run) -> Called:
@@ -48,3 +53,8 @@ def in_table(run: Run) -> dict[str, Called]:
     words = LEARNS_FROM.get(run.setting, run.setting)
     setting = Called(words, f"setting {run.setting.upper()}")
     return {"method": method_of(run), "preset": preset_of(run), "setting": setting}
+
+
+def counted(number: int) -> str:
+    """A number in a sentence, its thousands apart."""
+    return f"{number:,}".replace(",", " ")

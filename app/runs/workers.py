@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 
-from sqlalchemy import ColumnElement, case, delete, select
+from sqlalchemy import ColumnElement, case, delete, select, update
 from sqlalchemy.orm import Session, joinedload
 
 from app import jobs
@@ -28,7 +28,10 @@ SEPARATOR = "/"  # between the worker that holds a claim and its process that do
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What a worker runs on; the memory is that of its GPU, or else of the host."""
+    """What a worker runs on; the memory is that of its GPU, or else of the host.
+
+    `weights` are the names of trained weights that were downloaded there; None: nobody looked.
+    """
 
     host: str
     process: str
@@ -36,6 +39,7 @@ class Machine:
     memory_bytes: int | None
     memory_free_bytes: int | None
     started_at: datetime
+    weights: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,11 @@ def process_name(process_id: int) -> str:
     return f"{platform.node()[:100]}:{process_id}"
 
 
+def worker_of(holder: str) -> str:
+    """The worker whose process holds a claim, by who holds it."""
+    return holder.rpartition(SEPARATOR)[0] or holder
+
+
 def own_version() -> str:
     """Of this program; "" where it runs from its sources."""
     try:
@@ -66,6 +75,11 @@ def record_worker(
     """Note that a worker is alive and consuming."""
     known = asdict(machine) if machine else {}
     session.merge(Worker(name=name, queues=queues, device=device, seen_at=now, **known))
+
+
+def note_trouble(session: Session, worker: str, trouble: str | None) -> None:
+    """Say why a worker, by its process, takes no trainings; None: it takes them."""
+    session.execute(update(Worker).where(Worker.process == worker).values(trouble=trouble))
 
 
 def record_service(session: Session, name: str, kind: str, *, version: str, now: datetime) -> None:
@@ -109,6 +123,11 @@ def live_workers(session: Session, *, now: datetime) -> list[Worker]:
     return [worker for worker in training_workers(session) if worker.seen_at > now - SEEN]
 
 
+def weights_of_workers(session: Session, *, now: datetime) -> list[str]:
+    """Names of trained weights that live workers need not download any more."""
+    return [name for worker in live_workers(session, now=now) for name in worker.weights or ()]
+
+
 def all_workers(session: Session, *, by: User, now: datetime) -> list[WorkerNow]:
     """Workers that were seen within the hour, by name; first those that are there.
 
@@ -124,7 +143,7 @@ def all_workers(session: Session, *, by: User, now: datetime) -> list[WorkerNow]
     )
     trained: dict[str, list[Trial]] = defaultdict(list)
     for trial in session.scalars(held):
-        trained[(trial.claimed_by or "").rpartition(SEPARATOR)[0]].append(trial)
+        trained[worker_of(trial.claimed_by or "")].append(trial)
     found = []
     taking = select(Worker).where(Worker.seen_at >= now - FORGOTTEN, Worker.queues.not_in(SERVICES))
     for row in session.scalars(taking.order_by(Worker.name)):

@@ -26,6 +26,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ClarinetError as error:
         print(f"clarinet: {error}", file=sys.stderr)
         return FAILED
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"clarinet: {error.filename} cannot be used: {error.strerror}.", file=sys.stderr)
+        return FAILED
     return status
 
 

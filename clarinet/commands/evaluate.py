@@ -44,7 +44,7 @@ def add_evaluate(commands: Commands) -> None:
 def run_evaluate(arguments: argparse.Namespace) -> int:
     """Score the model and say how well it does; returns the exit status."""
     model = opened_model(arguments)
-    images, labels = _labelled(arguments.images, skip_bad=arguments.skip_bad)
+    images, labels = _labelled(arguments.images, model.names, skip_bad=arguments.skip_bad)
     numbers = _numbers(arguments.images, model, labels)
     figures = _figures(model, _scores(model, images, numbers)) | _what_is_missing(model, labels, numbers)
     if arguments.json:
@@ -56,15 +56,15 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _labelled(folder: Path, *, skip_bad: bool) -> tuple["GivenFiles", list[str]]:
+def _labelled(folder: Path, class_names: Sequence[str], *, skip_bad: bool) -> tuple["GivenFiles", list[str]]:
     """The images and the class folder of each; raises DataError."""
     from clarinet.data.folders import files_of
     from clarinet.data.given import placed_part
 
     if not folder.is_dir():
         raise DataError(f"--images {folder} is no folder")
-    found = files_of(folder, skip_bad=skip_bad)
-    say(found)
+    found = files_of(folder, skip_bad=skip_bad, class_names=class_names)
+    say(found.said())
     images = placed_part(found, "scored")
     labels = images.labels
     if labels is None:

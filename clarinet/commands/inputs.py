@@ -139,6 +139,7 @@ def _labels(
             num_classes=arguments.classes,
             filenames=filenames,
             class_names=known,
+            first_class=arguments.first_class,
         )
     except ClassesNotCounted:
         raise ConfigError(

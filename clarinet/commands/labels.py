@@ -83,6 +83,8 @@ def train_data(arguments: argparse.Namespace, config: TrainConfig, inputs: Input
             asked=arguments.asked,
             label_noise=arguments.label_noise,
         )
+    elif labels.excluded is not None and config.losses.complementary_loss != "inverse":
+        labels = labels.true_alone()
     target = inputs.target
     test = target.get("x_test"), target.get("y_test")
     return TrainData.of(

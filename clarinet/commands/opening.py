@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from clarinet.data.training_data import DomainData
 
 
-def say(found: "FolderFiles") -> None:
-    """Say on standard error what is to be known of a folder's files."""
-    for sentence in found.said():
+def say(sentences: Sequence[str]) -> None:
+    """Say on standard error what is to be known of the files."""
+    for sentence in sentences:
         print(f"clarinet: {sentence}", file=sys.stderr)
 
 
@@ -44,13 +44,14 @@ class Opened:
     def at(cls, path: Path, *, skip_bad: bool = False) -> "Opened":
         """Open an npz or a folder, and say what is to be known of it; raises DataError where it cannot be."""
         from clarinet.data.folders import files_of
-        from clarinet.data.npz import load_class_names, load_npz
+        from clarinet.data.npz import load_class_names, read_npz
 
         if not path.is_dir():
-            arrays = load_npz(path)
+            arrays, told = read_npz(path)
+            say(told)
             return cls(path, cast("DomainData", arrays), class_names=load_class_names(path, arrays))
         found = files_of(path, skip_bad=skip_bad)
-        say(found)
+        say(found.said())
         return cls(path, None, found)
 
     @property

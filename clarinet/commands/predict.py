@@ -69,7 +69,7 @@ def _files(place: Path, *, skip_bad: bool) -> list[Path]:
     if not skip_bad:
         return files
     left_out = {file: why for file in files if (why := why_unreadable(file))}
-    say(FolderFiles(place, {}, [], left_out=list(left_out.values())))
+    say(FolderFiles(place, {}, [], left_out=list(left_out.values())).said())
     if len(left_out) == len(files):
         raise DataError(f"--images {place} holds no image that can be read")
     return [file for file in files if file not in left_out]

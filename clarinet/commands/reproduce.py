@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DATA_VARIABLE = "CLARINET_DATA"
 METHODS = ["clarinet", "clarinet-plus"]
 AT_ONCE = 5  # trials of small networks that fill a GPU
-FULL_LENGTH = {"paper", "published"}  # presets of several 100,000 steps
+RESULTS = Path("docs/results")
 
 
 def add_reproduce(commands: Commands) -> None:
@@ -72,6 +72,15 @@ def add_reproduce(commands: Commands) -> None:
         help="train nothing: show what linear heads on true labels of source or target reach on the features "
         "of the preset's network for photographs",
     )
+    add(
+        "--cells",
+        type=Path,
+        nargs="?",
+        const=RESULTS,
+        metavar="FOLDER",
+        help="train nothing: print the page of what was run of each printed number, from the studies in "
+        f"FOLDER (default: {RESULTS})",
+    )
     add("--download", action="store_true", help="let torchvision fetch what is missing")
     add("--out", type=Path, default=Path("docs/results/reproduction"), help="default: %(default)s")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
@@ -94,6 +103,8 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--at-once {arguments.at_once}: at least 1 is needed")
     if arguments.references:
         return _show_references(arguments)
+    if arguments.cells is not None:
+        return _show_cells(arguments.cells)
     trials = _planned(arguments)
     folder_for_results(arguments.out)
     try:
@@ -156,6 +167,17 @@ def _show_references(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _show_cells(folder: Path) -> int:
+    from clarinet.reproduction.cells import page
+    from clarinet.reproduction.results import RECORDS, read_records
+
+    studies = sorted(path.parent for path in folder.glob(f"*/{RECORDS}"))
+    if not studies:
+        raise ConfigError(f"--cells {folder}: no folder in it has {RECORDS}; name the folder of the studies")
+    print(page([record for study in studies for record in read_records(study)]), end="")
+    return 0
+
+
 def _data_folder(arguments: argparse.Namespace) -> Path:
     return arguments.data or Path(os.environ.get(DATA_VARIABLE, "data"))
 
@@ -193,6 +215,7 @@ def _train_task(
     device: "torch.device",
     stop: list[int],
 ) -> int:
+    from clarinet.reproduction.cells import FULL_LENGTH
     from clarinet.reproduction.running import drawn
     from clarinet.run.turns import take_turns
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, get_args
 from clarinet.commands.inputs import Inputs, read_inputs
 from clarinet.commands.labels import add_label_options, label_seed, simulated, train_data
 from clarinet.commands.opening import Pair, add_skip_option
-from clarinet.commands.options import FAILED, Commands, add_weights_option, changes_of, named_device, percent
+from clarinet.commands.options import FAILED, Commands, add_weights_option, changes_of, percent
 from clarinet.commands.progress import NOT_MEASURED, say_how_well, shown
 from clarinet.commands.stopping import INTERRUPTED, stopping
+from clarinet.commands.together import is_started_apart, run_together, taking_part
 from clarinet.files.arrays import COLOUR_DIMENSIONS
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.config import TrainConfig
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import torch
 
     from clarinet.data.training_data import TrainData
+    from clarinet.distributed.group import Group
     from clarinet.run.results import TrainResult
 
 
@@ -59,6 +61,12 @@ def add_train(commands: Commands) -> None:
         metavar="K",
         help="number of classes, where no file names them (by default the source's largest label + 1); where "
         "one does, y_test of an npz counts them in its order",
+    )
+    train.add_argument(
+        "--first-class",
+        type=int,
+        choices=(0, 1),
+        help="from which number --labels counts classes (by default from 0; 1 to K alone is refused)",
     )
     train.add_argument(
         "--setting", choices=("cc", "pc"), default="cc", help="complementary labels only, or true ones too"
@@ -100,31 +108,46 @@ def add_train(commands: Commands) -> None:
         "--tensorboard", type=Path, metavar="DIR", help="write losses and accuracies for TensorBoard here"
     )
     train.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    train.add_argument(
+        "--processes",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes of this host that share each batch, each with a GPU of its own; over several hosts "
+        "torchrun starts them",
+    )
     train.add_argument("--json", action="store_true", help="end with one JSON object, and no lines per epoch")
     train.set_defaults(run=run_train)
 
 
 def run_train(arguments: argparse.Namespace) -> int:
     """Train once per seed and say how well; returns the exit status."""
-    try:
-        summary, is_written = _train_all(arguments)
-    except Interrupted as stopped:
-        print(f"clarinet: {stopped}", file=sys.stderr)
-        return INTERRUPTED
-    if arguments.json:
-        print(json.dumps(summary))
+    if arguments.processes < 1:
+        raise ConfigError(f"--processes is {arguments.processes}; at least one must train")
+    if arguments.processes > 1 and not is_started_apart(os.environ):
+        return run_together(arguments.words, arguments.processes)
+    with taking_part(arguments.device) as (group, device):
+        try:
+            summary, is_written = _train_all(arguments, group, device)
+        except Interrupted as stopped:
+            print(f"clarinet: {stopped}", file=sys.stderr)
+            return INTERRUPTED
+        if arguments.json:
+            print(json.dumps(summary))
     return 0 if is_written else FAILED
 
 
-def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
+def _train_all(
+    arguments: argparse.Namespace, group: "Group", device: "torch.device"
+) -> tuple[dict[str, Any], bool]:
     """The summary of all trials, and whether every model is on the disk that should be."""
     import torch
 
     if len(set(arguments.seeds)) < len(arguments.seeds):
         raise ConfigError("--seeds names a seed twice; each is one trial, and the same one is no second")
-    device = named_device(arguments.device)
     _check_config(arguments)
-    _check_places(arguments)
+    if group.leads:
+        _check_places(arguments)
     pair = Pair.of(arguments)
     looks = pair.looks
     configs = [_config(arguments, seed, looks) for seed in arguments.seeds]
@@ -135,9 +158,9 @@ def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
     is_written = True
     for config in configs:
         data = train_data(arguments, config, inputs)
-        result = _train_one(arguments, config, data, device)
+        result = _train_one(arguments, config, data, device, group)
         trials.append(_trial(result) | {"label_seed": label_seed(arguments, config)})
-        if arguments.out is not None:
+        if arguments.out is not None and group.leads:
             is_written &= _export(arguments, config, data, result, inputs.class_names)
         if not arguments.json:
             say_how_well(result)
@@ -146,7 +169,7 @@ def _train_all(arguments: argparse.Namespace) -> tuple[dict[str, Any], bool]:
     if not arguments.json:
         _show_summary(summary)
     made = {"looks": looks, "recipe": recipe, "regenerated": _regenerated(arguments)}
-    summary |= made | {"device": device.type, "torch": str(torch.__version__)}
+    summary |= made | {"device": device.type, "torch": str(torch.__version__), "processes": group.size}
     return summary, is_written
 
 
@@ -212,13 +235,19 @@ def _say_what_merged(result: "TrainResult", class_names: list[str] | None) -> No
 
 
 def _train_one(
-    arguments: argparse.Namespace, config: TrainConfig, data: "TrainData", device: "torch.device"
+    arguments: argparse.Namespace,
+    config: TrainConfig,
+    data: "TrainData",
+    device: "torch.device",
+    group: "Group",
 ) -> "TrainResult":
     from clarinet.run.training import train
 
-    log_dir = arguments.tensorboard and _folder(arguments.tensorboard, arguments, config.seed)
+    wanted = arguments.tensorboard if group.leads else None
+    log_dir = None if wanted is None else _folder(wanted, arguments, config.seed)
     checkpoint = _checkpoint(arguments, config.seed)
-    with shown(config, quiet=arguments.json, log_dir=log_dir) as shows, ExitStack() as stack:
+    quiet = arguments.json or not group.leads
+    with shown(config, quiet=quiet, log_dir=log_dir) as shows, ExitStack() as stack:
         # Without a checkpoint nothing would be gained by waiting for the step's end.
         asked = stack.enter_context(stopping()) if checkpoint else []
         return train(
@@ -229,6 +258,7 @@ def _train_one(
             on_doing=shows.on_doing,
             checkpoint=checkpoint,
             should_stop=lambda: bool(asked),
+            group=group,
         )
 
 

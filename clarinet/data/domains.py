@@ -13,6 +13,7 @@ from clarinet.data.seeding import generator
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import TrainData
 from clarinet.data.uniformity import Uniformity
+from clarinet.distributed.group import ALONE, Group
 from clarinet.files.arrays import COLOUR_DIMENSIONS
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import ModelSpec, spec_for
@@ -48,6 +49,7 @@ class Domains:
         test_labels: (T,) classes of the images that score, of either kind.
         scored_on: which these are.
         own: network and distortion that the caller brought in the place of the config's.
+        group: the processes that train on it together, each with all of it.
     """
 
     spec: ModelSpec
@@ -73,6 +75,7 @@ class Domains:
     test_labels: Tensor | None
     scored_on: ScoredOn
     own: Own = NOTHING
+    group: Group = ALONE
 
     @property
     def grey_to_colour(self) -> bool:
@@ -86,12 +89,15 @@ class Domains:
         return true_label_share(true, complementary, self.spec.num_classes) if true else 0.0
 
 
-def prepare(data: TrainData, config: TrainConfig, device: torch.device, own: Own = NOTHING) -> Domains:
+def prepare(
+    data: TrainData, config: TrainConfig, device: torch.device, own: Own = NOTHING, group: Group = ALONE
+) -> Domains:
     """Check the data against the setting and bring it to the network's size and the device.
 
     Args:
         data, config, device: of the run.
         own: what its caller brought.
+        group: the processes that train on it together.
 
     Raises:
         DataError: the setting needs labels that are not there, or all of them say the same.
@@ -146,6 +152,7 @@ def prepare(data: TrainData, config: TrainConfig, device: torch.device, own: Own
         test_labels=test_labels,
         scored_on=data.scored_on,
         own=own,
+        group=group,
     )
 
 

@@ -14,12 +14,8 @@ from torch import Tensor
 from clarinet.data.streams import RESIDENT_BYTES, ImageFiles
 from clarinet.data.training_data import DomainData
 from clarinet.files.below import files_below, is_image
-from clarinet.files.folders import (
-    SPLITS,
-    Placed,
-    class_list,
-    place,
-)
+from clarinet.files.folders import Placed, around_told, class_list, place
+from clarinet.files.kinds import doubles_told, no_pictures_told, split_off_doubles
 from clarinet.files.looks import looks_of_files
 from clarinet.files.names import (
     NO_LABEL,
@@ -31,6 +27,7 @@ from clarinet.files.names import (
 )
 from clarinet.files.pictures import decoded, is_grey
 from clarinet.files.refusal import MOST_NAMED, Refused, require_none
+from clarinet.files.splits import SPLITS
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.counting import many
 from clarinet.recipes.errors import DataError, FilesLeftOut, OtherClasses
@@ -52,6 +49,7 @@ class FolderFiles:
         listed: classes that a file lists in their order, where one does.
         remarks: what a person should know of it, in sentences without their full stop.
         left_out: files that cannot be taken.
+        others: what else lies there and is not read, in such sentences.
     """
 
     folder: Path
@@ -60,6 +58,7 @@ class FolderFiles:
     listed: Sequence[str] = ()
     remarks: Sequence[str] = ()
     left_out: Sequence[Refused] = ()
+    others: Sequence[str] = ()
 
     def paths(self, split: str | None = None) -> list[Path]:
         """Where the images of a split, or all, lie."""
@@ -70,9 +69,10 @@ class FolderFiles:
         """What the images look like that a domain trains on, which come first."""
         return looks_of_files(self.paths(self.placed[0].split))
 
-    def said(self) -> list[str]:
-        """All that is to be said of it, in sentences."""
-        told = [f"{self.folder}: {remark}." for remark in self.remarks]
+    def said(self, *, of_others: bool = True) -> list[str]:
+        """All that is to be said of it, in sentences; without what is no image, unless it is wanted."""
+        remarks = [*self.remarks, *(self.others if of_others else ())]
+        told = [f"{self.folder}: {remark}." for remark in remarks]
         if self.left_out:
             count = many(len(self.left_out), "file")
             told.append(f"{self.folder}: {count} left out. {' '.join(map(str, self.left_out[:MOST_NAMED]))}")
@@ -106,7 +106,8 @@ def load_folder(
     application fits the folder that was imported. Files that are no images are left out.
 
     Args:
-        folder: where the images or the class folders are, or one folder that holds them all.
+        folder: where the images or the class folders are, or one folder that holds them all. A single folder
+            is taken for that, with a warning, unless it is called like one of `class_names`: a class.
         side: pixels of the squares; None keeps the images' size, which must be the same.
         class_names: the classes in the order that counts them, as those of a label file; None takes those of
             a `classes.txt`, or the folders by the alphabet, numbers by their value. Of a class that is not
@@ -124,10 +125,10 @@ def load_folder(
             are named. Or a folder that cannot be read, or whose name is no Unicode, or two classes of one
             name.
     """
-    found = files_of(Path(folder), skip_bad=skip_bad)
-    for sentence in found.said():
-        warnings.warn(sentence, FilesLeftOut, stacklevel=2)
+    found = files_of(Path(folder), skip_bad=skip_bad, class_names=class_names or ())
     arrays, classes = load_files(found, side=side)
+    for sentence in found.said(of_others=False):
+        warnings.warn(sentence, FilesLeftOut, stacklevel=2)
     if class_names is None:
         return arrays, classes
     require_distinct_classes("class_names", class_names)
@@ -163,19 +164,22 @@ def load_files(found: FolderFiles, *, side: int | None) -> tuple[DomainData, lis
     return cast("DomainData", arrays), classes
 
 
-def files_of(folder: Path, *, skip_bad: bool = False) -> FolderFiles:
+def files_of(folder: Path, *, skip_bad: bool = False, class_names: Sequence[str] = ()) -> FolderFiles:
     """The image files below a folder, and what the place of each says.
 
     Args:
         folder: that is looked through.
         skip_bad: decode every file, and leave those out that cannot be; and what lies in no place.
+        class_names: those that are known; a single folder called like one of them is a class.
 
     Raises:
         DataError: no image; a folder that cannot be read; and, unless `skip_bad`, what lies in no place.
     """
     below = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
-    files = {path: file for path, file in below.items() if is_image(file)}
-    placement = place(files, str(folder))
+    images = {path: file for path, file in below.items() if is_image(file)}
+    counting, doubles = split_off_doubles(images)
+    files = {path: images[path] for path in counting}
+    placement = place(files, str(folder), class_names=class_names)
     placed = placement.placed if skip_bad else placement.require_all()
     left_out = list(placement.refused)
     if skip_bad:
@@ -184,13 +188,16 @@ def files_of(folder: Path, *, skip_bad: bool = False) -> FolderFiles:
         left_out += unreadable.values()
     if not placed:
         raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
-    remarks, listed, path = list(placement.remarks), [], class_list(below)
+    remarks, listed, path = [*placement.remarks, *doubles_told(doubles)], [], class_list(below)
+    if placement.around:
+        remarks.append(around_told(placement.around))
+    others = no_pictures_told([name for name in below if name not in images and name != path])
     if path is not None:
         listed = below[path].read_text(encoding="utf-8", errors="replace").split("\n")
         if as_listed({one.class_name for one in placed if one.class_name is not None}, listed) is None:
             remarks.append(f'"{path}" does not list the classes of the images; left out')
             listed = []
-    return FolderFiles(folder, files, placed, listed, remarks, left_out)
+    return FolderFiles(folder, files, placed, listed, remarks, left_out, others)
 
 
 def why_unreadable(file: Path) -> Refused | None:

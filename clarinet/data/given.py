@@ -18,8 +18,9 @@ from clarinet.data.stacks import stack_of
 from clarinet.data.streams import RESIDENT_BYTES, ImageStream
 from clarinet.data.training_data import check_images, looks_of_images
 from clarinet.files.below import image_files
-from clarinet.files.folders import SPLITS, Placed
+from clarinet.files.folders import Placed
 from clarinet.files.looks import evenly_spread, looks_among, looks_of_files
+from clarinet.files.splits import SPLITS
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.errors import DataError
 

@@ -1,27 +1,30 @@
 """An npz of a domain as tensors, read with care: the file may come from anywhere."""
 
+import warnings
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from clarinet.files.arrays import Header, class_names_of, read_array, read_image_header, read_labels
-from clarinet.files.folders import SPLITS
+from clarinet.files.arrays import Header, ImageArray, class_names_of, image_arrays, read_array, read_labels
 from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
+from clarinet.files.splits import SPLITS
 from clarinet.files.zips import Members, open_zip
-from clarinet.recipes.errors import DataError
+from clarinet.recipes.errors import FilesLeftOut
 
-ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 LARGEST_ARRAY_BYTES = 4 * 2**30
 
 
 def load_npz(path: Path | str) -> dict[str, Tensor]:
     """Read x_train, y_train, x_test and y_test, whichever are there: images uint8, labels int64.
 
-    Nothing is unpickled, and no more memory is asked for than the member's header and size agree on.
+    A third split, such as x_val, is the test split where there is none, else further training images; a
+    warning says so, and names the arrays that are not read. Nothing is unpickled, and no more memory is asked
+    for than the member's header and size agree on.
 
     Args:
         path: the npz file.
@@ -30,23 +33,40 @@ def load_npz(path: Path | str) -> dict[str, Tensor]:
         Images (N, H, W) or (N, H, W, 3) and labels (N,), -1 for unknown, by the four names.
 
     Raises:
-        DataError: not an npz, truncated, pickled or oversized members, labels that do not fit the images, or
-            none of the four arrays.
+        DataError: not an npz, truncated, pickled or oversized members, labels that do not fit the images, no
+            images, or an array that is called nearly like one of these and could be meant for it.
     """
-    found: dict[str, Tensor] = {}
+    found, told = read_npz(path)
+    for sentence in told:
+        warnings.warn(sentence, FilesLeftOut, stacklevel=2)
+    return found
+
+
+def read_npz(path: Path | str) -> tuple[dict[str, Tensor], list[str]]:
+    """The same, and what is to be said of its arrays, in sentences."""
     with open_zip(Path(path), Path(path)) as archive:
         file = Members(archive, Path(path))
-        for split in SPLITS:
-            header = read_image_header(file, split)
-            if header is not None:
-                _check_fits(header)
-                found[f"x_{split}"] = torch.from_numpy(read_array(file, header))
-            labels = read_labels(file, split, 0 if header is None else header.shape[0])
-            if labels is not None:
-                found[f"y_{split}"] = torch.from_numpy(labels)
-    if not found:
-        raise DataError(f"{path} has none of {', '.join(ARRAYS)}")
-    return found
+        parts, remarks = image_arrays(file)
+        for part in parts:
+            if part.header is not None:
+                _check_fits(part.header)
+        read = [(part, _images(file, part), read_labels(file, part.part.word, part.count)) for part in parts]
+    found: dict[str, Tensor] = {}
+    for split in SPLITS:
+        own = [(part, images, labels) for part, images, labels in read if part.part.split == split]
+        if pixels := [images for _, images, _ in own if images is not None]:
+            found[f"x_{split}"] = torch.cat(pixels) if len(pixels) > 1 else pixels[0]
+        if any(labels is not None for _, _, labels in own):
+            known = [
+                np.full(part.count, NO_LABEL, np.int64) if labels is None else labels
+                for part, _, labels in own
+            ]
+            found[f"y_{split}"] = torch.from_numpy(np.concatenate(known))
+    return found, [f"{path}: {remark}." for remark in remarks]
+
+
+def _images(file: Members, part: ImageArray) -> Tensor | None:
+    return None if part.header is None else torch.from_numpy(read_array(file, part.header))
 
 
 def load_class_names(path: Path | str, arrays: Mapping[str, Tensor]) -> list[str]:
@@ -61,8 +81,10 @@ def load_class_names(path: Path | str, arrays: Mapping[str, Tensor]) -> list[str
     """
     labels = [values for name, values in arrays.items() if name.startswith("y_") and len(values)]
     highest = max((int(values.max()) for values in labels), default=NO_LABEL)
+    known = [values[values != NO_LABEL] for values in labels]
+    lowest = min((int(values.min()) for values in known if len(values)), default=0)
     with open_zip(Path(path), Path(path)) as archive:
-        found = class_names_of(Members(archive, Path(path)), highest)
+        found = class_names_of(Members(archive, Path(path)), highest, lowest=lowest)
     return [] if found is None else found[0]
 
 

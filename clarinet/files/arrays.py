@@ -15,15 +15,16 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from clarinet.files.array_names import CLASS_NAMES, Part, arrays_by_name
 from clarinet.files.folders import class_list
 from clarinet.files.json_text import json_of
-from clarinet.files.names import NO_LABEL, as_listed, class_lines, classes_in_order
+from clarinet.files.names import NO_LABEL, as_listed, class_lines, classes_in_order, in_a_row
 from clarinet.files.refusal import Refused
+from clarinet.files.splits import SPLITS
 from clarinet.files.zips import Members
 from clarinet.recipes.counting import there_are
 
 SUFFIX = ".npy"
-CLASS_NAMES = "class_names"
 MAX_HEADER_BYTES = 4096
 MAX_LIST_BYTES = 2**20
 CHUNK_BYTES = 4 * 2**20
@@ -71,6 +72,55 @@ def read_header(file: Members, name: str) -> Header | None:
     return Header(member, called, shape, dtype, start.tell())
 
 
+@dataclass(frozen=True, slots=True)
+class ImageArray:
+    """The images of a part of an npz, and what their labels are called."""
+
+    part: Part
+    header: Header | None  # None: labels alone, which `read_labels` refuses where there are any
+
+    @property
+    def count(self) -> int:
+        """N."""
+        return 0 if self.header is None else self.header.shape[0]
+
+
+def image_arrays(file: Members) -> tuple[list[ImageArray], list[str]]:
+    """The arrays of images of an npz, in the order in which they come, and what is to be said of its arrays.
+
+    The parts of one split come after one another, and have images of one shape.
+
+    Returns:
+        Train before test; and sentences without their full stop.
+
+    Raises:
+        Refused: no array of images; one that is called nearly like one that is understood; or as
+            `read_image_header` does.
+    """
+    names = [member.removesuffix(SUFFIX) for member in file.members if member.endswith(SUFFIX)]
+    listed = class_list(file.members)
+    others = [member for member in file.members if not member.endswith(SUFFIX) and member != listed]
+    named = arrays_by_name(names, others)
+    if named.near is not None:
+        name, better = named.near
+        why = f"is called nearly like {better}, which the file lacks; call it {better}, or take it out"
+        raise Refused(file.called(f"{name}{SUFFIX}"), why)
+    found = [ImageArray(part, read_image_header(file, part.word)) for part in named.parts]
+    if not any(one.header for one in found):
+        told = ""
+        if names:
+            have = in_a_row([f'"{name}"' for name in names])
+            told = f"; it has {have}: name them so where they are saved"
+        raise Refused(file.name, f"has neither an array x_train nor an array x_test{told}")
+    for split in SPLITS:
+        own = [one.header for one in found if one.part.split == split and one.header is not None]
+        for header in own[1:]:
+            if header.shape[1:] != own[0].shape[1:]:
+                shapes = f"{words(header.shape)}, but {own[0].called} {words(own[0].shape)}"
+                raise Refused(header.called, f"has the shape {shapes}; both belong to one split")
+    return found, list(named.remarks)
+
+
 def read_image_header(file: Members, split: str) -> Header | None:
     """The header of a split's images, uint8 (N, H, W) or (N, H, W, 3).
 
@@ -108,7 +158,7 @@ def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> 
         raise Refused(header.called, f"holds {header.dtype} values; labels must be whole numbers")
     if header.shape != (count,):
         told = f"has the shape {words(header.shape)}, but {there_are(count, 'image')} in x_{split}"
-        raise Refused(header.called, told)
+        raise Refused(header.called, f"{told}; expected {words((count,))}")
     values = read_array(file, header)
     if count and not (values.min() >= NO_LABEL and values.max() < most):
         raise Refused(header.called, f"has labels outside 0 to {most - 1} (-1 for unknown)")
@@ -131,7 +181,9 @@ def read_class_names(file: Members) -> list[str] | None:
     return [name.decode(errors="replace") if isinstance(name, bytes) else name for name in values]
 
 
-def class_names_of(file: Members, highest: int, given: Sequence[str] = ()) -> tuple[list[str], str] | None:
+def class_names_of(
+    file: Members, highest: int, given: Sequence[str] = (), *, lowest: int = 0
+) -> tuple[list[str], str] | None:
     """The names of the classes that the labels count, tidy and in their order, and in words where they stand.
 
     They are those `given`, else the array class_names, else a list of classes among the files.
@@ -140,6 +192,7 @@ def class_names_of(file: Members, highest: int, given: Sequence[str] = ()) -> tu
         file: the npz.
         highest: the largest label; NO_LABEL where no image has one.
         given: names that somebody gave beside the file.
+        lowest: the smallest label; where none is 0 they may count from 1, which is told.
 
     Returns:
         None where no image has a label, or nothing names the classes: then they are called by their numbers.
@@ -151,6 +204,14 @@ def class_names_of(file: Members, highest: int, given: Sequence[str] = ()) -> tu
     if found is None:
         return None
     named, whence = found
+    if lowest > 0 and len(named) == highest:
+        from_0 = f"it is {named[lowest]!r}" if lowest < highest else "it is no class"
+        raise Refused(
+            file.name,
+            f"numbers its classes from {lowest} to {highest}, and {whence} are {highest}: counted from 1, "
+            f"{lowest} is {named[lowest - 1]!r}; counted from 0, {from_0}, and a name is missing; number "
+            "them from 0, or say first_class=1 where the application takes images in",
+        )
     if len(named) <= highest:
         raise Refused(
             file.name, f"numbers its classes up to {highest}, and {whence} are only {len(named)} of them"

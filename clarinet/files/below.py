@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from clarinet.files.folders import HEAD_BYTES, begins_as_image, is_litter, is_named_as_image
+from clarinet.files.kinds import HEAD_BYTES, begins_as_image, is_litter, is_named_as_image
 from clarinet.recipes.errors import DataError
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,17 +12,29 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from clarinet.files.arrays import read_array, read_header
+from clarinet.files.arrays import SUFFIX, read_array, read_header
 from clarinet.files.folders import PathFinder
 from clarinet.files.json_text import json_of
+from clarinet.files.label_columns import (
+    FILENAMES,
+    HANDED_OUT,
+    OF_POSITIONS,
+    Keys,
+    label_table,
+    only_one,
+    records_of,
+    tell_unread,
+    unread_in,
+)
 from clarinet.files.label_table import KINDS, LabelRow, Labels
 from clarinet.files.named_labels import by_filename, lacks_positions
-from clarinet.files.names import sameness
-from clarinet.files.tables import csv_rows, unguarded
+from clarinet.files.names import NO_LABEL, require_counted_from_0, sameness
+from clarinet.files.tables import unguarded
 from clarinet.files.zips import Members, open_zip
 from clarinet.recipes.counting import is_or_are, many, there_are
-from clarinet.recipes.errors import ClassesNotCounted, DataError
+from clarinet.recipes.errors import ClassesNotCounted, ColumnsLeftOut, DataError
 
+ARRAYS_HANDED_OUT = ("example_ids", "filenames", "answers", "imported")  # of the application, needless here
 NEEDED = ("position", "kind", "weight")  # of each row
 
 
@@ -34,6 +47,10 @@ class _Told:
     names: set[tuple[int, str]] = field(default_factory=set)  # class and its name
     num_classes: set[int] = field(default_factory=set)
     num_images: set[int] = field(default_factory=set)
+    elsewhere: list[str] = field(
+        default_factory=list
+    )  # labels whose file lies at another place than they say
+    unsaid: set[float] = field(default_factory=set)  # probabilities of labels without a word on `excluded`
 
 
 def load_labels(
@@ -43,13 +60,16 @@ def load_labels(
     num_classes: int | None = None,
     filenames: Sequence[str] = (),
     class_names: Sequence[str] = (),
+    first_class: int | None = None,
 ) -> Labels:
     """Read a label file: CSV (.csv), TSV (.tsv), JSON lines (.jsonl), or a frozen snapshot (.npz).
 
     A label's `position` is its image's place in the data set, which is its row in the npz of the images. Its
     `kind` is "true" or "complementary", its `class` counts the campaign's classes from 0, which need not be
-    those of a folder, nor in their order. The columns `class_name`, `num_classes`, `num_images` and
-    `probability` are optional.
+    those of a folder, nor in their order. The columns `class_name`, `num_classes`, `num_images`,
+    `probability` and `excluded` are optional. The last has the classes that earlier answers about the image
+    had ruled out when the label's question was drawn, with spaces between; an image with a yes may then have
+    the noes before it.
 
     Args:
         path: the file; its ending says its format.
@@ -60,6 +80,8 @@ def load_labels(
             column `kind` its labels are true ones, without `weight` they weigh 1.
         class_names: those that such labels are about, in their order; else those of the table, in the
             alphabet's.
+        first_class: from which number the file counts classes, 0 or 1. None: from 0; what runs from 1 to K
+            is refused.
 
     Raises:
         DataError: another ending; a file that cannot be read, lacks something or has no labels. Or a number
@@ -68,13 +90,13 @@ def load_labels(
         ClassesNotCounted: no `num_classes`, and none in the file.
     """
     path = Path(path)
-    readers = {".csv": _csv_rows, ".tsv": _tsv_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
+    readers = {".csv": _table_rows, ".tsv": _table_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
     if path.suffix not in readers:
         raise DataError(f"{path} is no label file: its name must end in {', '.join(readers)}")
     told = _Told(finder=PathFinder(filenames), places={name: at for at, name in enumerate(filenames)})
     try:
         if filenames and path.suffix in {".csv", ".tsv"} and lacks_positions(path):
-            rows, names = by_filename(path, filenames, class_names)
+            rows, names = by_filename(path, filenames, class_names, first_class=first_class)
             return Labels.of(rows, num_classes=len(names), named=dict(enumerate(names)))
         rows = list(readers[path.suffix](path, told))
     except DataError:
@@ -83,8 +105,26 @@ def load_labels(
         raise DataError(f"{path} cannot be read as labels: {str(error) or type(error).__name__}") from error
     if not rows:
         raise DataError(f"{path} has no labels")
+    if len(told.unsaid) > 1:
+        warnings.warn(
+            f"{path}: its labels have unequal probabilities, and nothing says which classes were excluded "
+            "when their questions were drawn. If a model's belief drew them, as older versions handed out, "
+            "they mislead a training: download the file anew. Where nothing was excluded, add an empty "
+            "column `excluded`",
+            ColumnsLeftOut,
+            stacklevel=2,
+        )
+    if told.elsewhere:
+        labels = many(len(told.elsewhere), "label")
+        warnings.warn(
+            f"{path}: the files of {labels} lie at other places than their positions say, as in "
+            f"{told.elsewhere[0]}; the file names count",
+            ColumnsLeftOut,
+            stacklevel=2,
+        )
     _check_images(path, told.num_images, images)
     count = _count(path, told.num_classes, num_classes)
+    rows = _counted(path, rows, told, count, first_class)
     for number, row in enumerate(rows, 1):
         if row.kind not in KINDS:
             raise DataError(
@@ -98,7 +138,30 @@ def load_labels(
             raise DataError(
                 f"label {number} of {path} names class {row.class_}; {there_are(count, 'class', 'classes')}"
             )
+        if not all(0 <= class_ < count for class_ in row.excluded):
+            raise DataError(
+                f"label {number} of {path} excludes {', '.join(map(str, row.excluded))}; "
+                f"{there_are(count, 'class', 'classes')}"
+            )
     return Labels.of(rows, num_classes=count, named=_names(path, told.names))
+
+
+def _counted(path: Path, rows: list[LabelRow], told: _Told, count: int, first: int | None) -> list[LabelRow]:
+    """Rows whose classes count from 0; raises DataError where they seem to count from 1."""
+    if first is None:
+        names = dict(told.names)
+        listed = [names.get(number, str(number)) for number in range(count)]
+        try:
+            require_counted_from_0((str(row.class_) for row in rows if row.class_ >= 0), listed)
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from error
+    if not first:
+        return rows
+    told.names = {(number - first, name) for number, name in told.names}
+    return [
+        row._replace(class_=row.class_ - first, excluded=tuple(one - first for one in row.excluded))
+        for row in rows
+    ]
 
 
 def _check_images(path: Path, told: set[int], images: int) -> None:
@@ -130,35 +193,41 @@ def _names(path: Path, told: set[tuple[int, str]]) -> dict[int, str]:
     return names
 
 
-def _csv_rows(path: Path, told: _Told, *, separator: str = ",") -> Iterator[LabelRow]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv_rows(file, separator=separator)
-        _require(path, reader.fieldnames or (), ("position", "kind", "class", "weight"))
-        for row in reader:
-            # What is left empty was not said.
-            given = {name: value or "" for name, value in row.items() if value or name in NEEDED}
-            name = row.get("class_name")
-            names = [unguarded(name)] if name else []
-            yield from _rows(given, [row["class"] or ""], names, f"line {reader.line_num} of {path}", told)
-
-
-def _tsv_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
-    return _csv_rows(path, told, separator="\t")
+def _table_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
+    table = label_table(path)
+    _require(path, table.names, ("position", "kind", "class", "weight"))
+    name = only_one(path, table.names, FILENAMES, "the image's file")
+    unread = unread_in(path, table, {*NEEDED, "class", "class_name", name or ""})
+    for line, row in records_of(path, table):
+        # What is left empty was not said.
+        given = {key: value for key, value in row.items() if value or key in NEEDED}
+        given["filename"] = row[name] if name else ""
+        if "excluded" in table.names:
+            given.setdefault("excluded", "")
+        names = [unguarded(row["class_name"])] if row.get("class_name") else []
+        yield from _rows(given, [row["class"]], names, f"line {line} of {path}", told)
+    tell_unread(path, unread)
 
 
 def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
-    with path.open(encoding="utf-8") as file:
+    keys = Keys({*NEEDED, *HANDED_OUT, *OF_POSITIONS, "classes", "class_names", "filename"})
+    with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
-            entry = json_of(line)
+            entry = json_of(line, keys_once=True)
             if not isinstance(entry, dict):
                 raise DataError(f"{path} has a line that is no JSON object: {line.strip()[:80]}")
             _require(path, entry, ("position", "kind", "classes", "weight"))
-            classes = entry["classes"]
-            if not isinstance(classes, list):
+            keys.add(entry)
+            classes, names = entry["classes"], entry.get("class_names") or []
+            if not isinstance(classes, list) or not isinstance(names, list):
                 raise DataError(f"{path} has a line whose classes are no list: {line.strip()[:80]}")
-            yield from _rows(entry, classes, entry.get("class_names") or (), f"line {number} of {path}", told)
+            if names and len(names) != len(classes):
+                told_of = f"{many(len(classes), 'class', 'classes')} and {many(len(names), 'name')}"
+                raise DataError(f"line {number} of {path} has {told_of} of classes; each needs one")
+            yield from _rows(entry, classes, names, f"line {number} of {path}", told)
+    tell_unread(path, keys.unread_in(path))
 
 
 def _rows(
@@ -168,7 +237,10 @@ def _rows(
     for name, found in (("num_classes", told.num_classes), ("num_images", told.num_images)):
         if entry.get(name) is not None:
             found.add(_whole(entry[name], f"{where}: {name}"))
-    chance = entry.get("probability")
+    excluded = tuple(_whole(one, f"{where}: excluded") for one in _several(entry.get("excluded")))
+    chance = _chance(entry.get("probability"), f"{where}: probability")
+    if chance is not None and "excluded" not in entry:
+        told.unsaid.add(chance)
     for given, class_name in zip_longest(classes, names):
         class_ = _whole(given, f"{where}: class")
         if class_name is not None:
@@ -178,7 +250,8 @@ def _rows(
             str(entry["kind"]).strip().lower(),
             class_,
             _amount(entry["weight"], f"{where}: weight"),
-            None if chance is None else _amount(chance, f"{where}: probability"),
+            chance,
+            excluded=excluded,
         )
 
 
@@ -193,13 +266,15 @@ def _place(entry: Mapping[str, Any], where: str, told: _Told) -> int:
         raise DataError(
             f"{where} is about the file {name!r:.80}, which is no image here, or could be several"
         )
+    if told.places[file] != position:
+        told.elsewhere.append(where)
     return told.places[file]
 
 
 def _snapshot_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
     """Of a frozen snapshot, or of an npz as it is handed out, which also names the classes."""
     wanted = ("positions", "kinds", "classes", "weights")
-    arrays = _arrays(path, (*wanted, "probabilities", "num_images", "class_names"))
+    arrays = _arrays(path, (*wanted, "probabilities", "excluded", "num_images", "class_names"))
     _require(path, arrays, wanted)
     columns = [arrays[name] for name in wanted]
     lengths = {column.shape for column in columns}
@@ -212,10 +287,13 @@ def _snapshot_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
         told.num_classes.add(len(listed))
         told.names.update((number, str(name)) for number, name in enumerate(listed))
     chances = arrays["probabilities"].tolist() if "probabilities" in arrays else [None] * len(columns[0])
-    rows = zip(*[column.tolist() for column in columns], chances, strict=True)
-    for number, (position, kind, class_, weight, chance) in enumerate(rows, 1):
+    gone = arrays["excluded"].tolist() if "excluded" in arrays else [None] * len(columns[0])
+    rows = zip(*[column.tolist() for column in columns], chances, gone, strict=True)
+    for number, (position, kind, class_, weight, chance, excluded) in enumerate(rows, 1):
         known = KINDS[kind] if kind in range(len(KINDS)) else kind
         entry = {"position": position, "kind": known, "weight": weight, "probability": chance}
+        if excluded is not None:
+            entry["excluded"] = [class_ for class_ in _several(excluded) if class_ != NO_LABEL]
         yield from _rows(entry, [class_], (), f"label {number} of {path}", told)
 
 
@@ -224,6 +302,8 @@ def _arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
     with open_zip(path, path) as archive:
         file = Members(archive, path)
         headers = {name: read_header(file, name) for name in names}
+        known = {f"{name}{SUFFIX}" for name in (*headers, *ARRAYS_HANDED_OUT)}
+        tell_unread(path, [member for member in file.members if member not in known])
         return {name: read_array(file, header) for name, header in headers.items() if header is not None}
 
 
@@ -242,6 +322,20 @@ def _whole(value: Any, what: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
         raise DataError(f"{what} is {value!r:.80}; expected a whole number")
     return number
+
+
+def _several(value: Any) -> list[Any]:
+    """The parts of a text, or the items of a list; what is none of both is one that reading refuses."""
+    if isinstance(value, str):
+        return value.split()
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def _chance(value: Any, what: str) -> float | None:
+    """A probability from text or a number; an array says by NaN that nobody knows it."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return _amount(value, what)
 
 
 def _amount(value: Any, what: str) -> float:

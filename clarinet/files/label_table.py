@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ class LabelRow(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Labels:
     """Labels of the images of a data set. An image has one true label, or complementary ones.
+
+    Where questions knew earlier answers (`excluded`), the noes before a yes are there, too: see `true_alone`.
 
     Args:
         kinds: (L,) uint8, COMPLEMENTARY or TRUE.
@@ -89,6 +91,29 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.kinds)
+
+    def at(self, rows: NDArray[np.int64]) -> "Labels":
+        """Some of them, by row."""
+        return replace(
+            self,
+            kinds=self.kinds[rows],
+            classes=self.classes[rows],
+            weights=self.weights[rows],
+            positions=None if self.positions is None else self.positions[rows],
+            probabilities=None if self.probabilities is None else self.probabilities[rows],
+            excluded=None if self.excluded is None else self.excluded[rows],
+            example_ids=None if self.example_ids is None else self.example_ids[rows],
+        )
+
+    def true_alone(self) -> "Labels":
+        """Without complementary labels of images that have a true one.
+
+        Only the loss "inverse", which weights each answer by 1/q, takes those that came before a yes.
+        """
+        if self.positions is None:
+            return self
+        known = np.isin(self.positions, self.positions[self.kinds == TRUE])
+        return self.at(np.flatnonzero(~known | (self.kinds == TRUE)))
 
     @property
     def complementary(self) -> NDArray[np.int64]:

@@ -1,84 +1,167 @@
 """Labels that find their image by the name of its file: `filename,label`, as people and other tools write."""
 
-import csv
-import io
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from clarinet.files import yes_no
 from clarinet.files.folders import PathFinder
+from clarinet.files.label_columns import (
+    ANSWERS,
+    CLASSES,
+    FILENAMES,
+    IDS,
+    NAMES,
+    label_table,
+    only_one,
+    records_of,
+    tell_unread,
+    unread_in,
+)
 from clarinet.files.label_table import KINDS, LabelKind, LabelRow
-from clarinet.files.names import NO_LABEL, class_numbers, classes_in_order, in_a_row
-from clarinet.files.tables import csv_rows, separator_of, unguarded
-from clarinet.recipes.errors import DataError
+from clarinet.files.names import (
+    NO_LABEL,
+    class_numbers,
+    classes_in_order,
+    counted_from_0_told,
+    in_a_row,
+)
+from clarinet.files.tables import unguarded
+from clarinet.recipes.counting import many
+from clarinet.recipes.errors import ColumnsLeftOut, DataError
 
-FILENAMES = ("filename", "file_name", "file")
-CLASSES = ("class_name", "class_index", "label", "class")
-
-
-def _read(path: Path) -> "csv.DictReader[str]":
-    text = path.read_text(encoding="utf-8-sig")
-    return csv_rows(io.StringIO(text, newline=""), separator=separator_of(text))
+OF_ANSWER = {yes_no.YES: LabelKind.TRUE, yes_no.NO: LabelKind.COMPLEMENTARY}
 
 
 def lacks_positions(path: Path) -> bool:
     """Whether a table has file names and no positions, as people write it."""
-    columns = _read(path).fieldnames or ()
-    return "position" not in columns and any(name in columns for name in FILENAMES)
+    columns = label_table(path).names
+    return "position" not in columns and any(name in columns for name in (*FILENAMES, *IDS))
 
 
 def is_by_filename(path: Path) -> bool:
-    """Whether a table has a file name in each of its rows."""
-    reader = _read(path)
-    columns = reader.fieldnames or ()
-    name = next((column for column in FILENAMES if column in columns), None)
-    return name is not None and all((row[name] or "").strip() for row in reader)
+    """Whether a table has a file name in each of its rows, or without positions an id of Kaggle."""
+    table = label_table(path)
+    name = next((column for column in FILENAMES if column in table.names), None)
+    if name is None and "position" not in table.names:
+        name = next((column for column in IDS if column in table.names), None)
+    return name is not None and all(row[name] for _, row in records_of(path, table))
 
 
 def by_filename(
-    path: Path, filenames: Sequence[str], class_names: Sequence[str]
+    path: Path, filenames: Sequence[str], class_names: Sequence[str], *, first_class: int | None = None
 ) -> tuple[list[LabelRow], list[str]]:
     """The labels of a table, and the names of the classes that they count.
+
+    A column `answer` (yes or no) says as much as `kind` (true or complementary). Lines that answer "unsure"
+    say nothing, and are told of.
 
     Args:
         path: the table.
         filenames: what the file of each image is called, by its place.
         class_names: the classes; empty takes those of the table.
+        first_class: from which number the table counts classes; None: from 0, if that can be.
 
     Raises:
-        DataError: no column of classes; a file or class that is not there; or numbers that can be read as
-            names and as places.
+        DataError: no column of classes, two that could be it, or one that says yes or no under another name;
+            a file or class that is not there; or numbers that can be read as names and as places.
     """
-    reader = _read(path)
-    columns = reader.fieldnames or ()
-    column = next((name for name in CLASSES if name in columns), None)
-    if column is None:
-        raise DataError(f"{path} lacks a column label; a table of labels has filename,label")
-    name = next(name for name in FILENAMES if name in columns)
-    finder, places = PathFinder(filenames), {file: place for place, file in enumerate(filenames)}
-    rows = list(reader)
-    given = [unguarded((row[column] or "").strip()) for row in rows]
-    classes = list(class_names) or classes_in_order(set(given))
-    numbers = class_numbers(
-        given, classes, are_names=column == "class_name", are_places=column == "class_index"
+    table = label_table(path)
+    column, further = _class_columns(path, table.names)
+    has_ids = not any(column in table.names for column in FILENAMES)
+    name = only_one(path, table.names, IDS if has_ids else FILENAMES, "the image's file")
+    kind = only_one(path, table.names, ANSWERS, "the answer")
+    assert name is not None  # there is one, or nobody asks
+    unread = unread_in(path, table, {name, column, *further, kind or "", "weight"})
+    finder, places = (
+        PathFinder(filenames, by_id=has_ids),
+        {file: place for place, file in enumerate(filenames)},
     )
+    lines = list(records_of(path, table))
+    rows = [row for _, row in lines]
+    given = [unguarded(row[column]) for row in rows]
+    for (line, _), called in zip(lines, given, strict=True):
+        if not called:
+            raise DataError(f"line {line} of {path} names no class in the column {column}")
+    classes = list(class_names) or classes_in_order(set(given))
+    numbers = _numbers(given, classes, column, first_class)
+    if first_class is None and column not in NAMES and (told_of := counted_from_0_told(given, classes)):
+        warnings.warn(f"{path}: {told_of}", ColumnsLeftOut, stacklevel=2)
+    for other in further:
+        again = _numbers([unguarded(row[other]) for row in rows], classes, other, first_class)
+        _require_alike(path, lines, (column, other), numbers, again)
     found: list[LabelRow] = []
-    for line, (row, called, number) in enumerate(zip(rows, given, numbers, strict=True), 2):
-        file = finder.find(unguarded(row[name] or ""))
+    for label, (row, called, number) in enumerate(zip(rows, given, numbers, strict=True), 1):
+        file = finder.find(unguarded(row[name]))
         if file is None:
-            raise DataError(f"label {line - 1} of {path} is about {row[name]!r:.80}, which is no image here")
+            raise DataError(f"label {label} of {path} is about {row[name]!r:.80}, which is no image here")
         if number == NO_LABEL:
-            told = f"is about the class {called!r:.80}, which is none of {in_a_row(classes)}"
-            raise DataError(f"label {line - 1} of {path} {told}")
-        kind = (row.get("kind") or LabelKind.TRUE).strip().lower()
-        if kind not in KINDS:
-            raise DataError(
-                f"label {line - 1} of {path} is of the kind {kind!r:.80}; expected {' or '.join(KINDS)}"
-            )
-        found.append(LabelRow(places[file], kind, number, _weight(row.get("weight"), path)))
+            raise DataError(f"label {label} of {path} {_no_class(called, column, classes)}")
+        said = _kind(row, kind, f"label {label} of {path}")
+        if said is not None:
+            found.append(LabelRow(places[file], said, number, _weight(row.get("weight"), path)))
+    if len(found) < len(rows):
+        told = f"{path}: {many(len(rows) - len(found), 'line')} that answers nothing left out"
+        warnings.warn(told, ColumnsLeftOut, stacklevel=2)
     if not found:
         raise DataError(f"{path} has no labels")
+    tell_unread(path, unread)
     return found, classes
+
+
+def _class_columns(path: Path, columns: Sequence[str]) -> tuple[str, list[str]]:
+    """The column that tells the class, and others that must say the same."""
+    only_one(path, columns, ("label", "class"), "the class")
+    found = [name for name in CLASSES if name in columns]
+    if not found:
+        raise DataError(f"{path} lacks a column label; a table of labels has filename,label")
+    return found[0], found[1:]
+
+
+def _numbers(given: Sequence[str], classes: Sequence[str], column: str, first: int | None) -> list[int]:
+    return class_numbers(
+        given, classes, are_names=column in NAMES, are_places=column == "class_index", first=first
+    )
+
+
+def _require_alike(
+    path: Path,
+    lines: Sequence[tuple[int, Mapping[str, str]]],
+    columns: tuple[str, str],
+    numbers: Sequence[int],
+    again: Sequence[int],
+) -> None:
+    """Raises DataError where two columns name different classes in a line."""
+    for (line, row), one, other in zip(lines, numbers, again, strict=True):
+        if one != other:
+            told = " and ".join(f"{row[name]!r:.80} in {name}" for name in columns)
+            raise DataError(
+                f"line {line} of {path} says {told}, which are not the same class; keep one of the columns"
+            )
+
+
+def _no_class(called: str, column: str, classes: Sequence[str]) -> str:
+    if column == "class_index":
+        return (
+            f"has {called!r:.80} in class_index, which counts {many(len(classes), 'class', 'classes')} from 0"
+        )
+    return f"is about the class {called!r:.80}, which is none of {in_a_row(classes)}"
+
+
+def _kind(row: Mapping[str, str], column: str | None, what: str) -> str | None:
+    """What a line says of its class; None where it answers nothing."""
+    if column is None:
+        return LabelKind.TRUE
+    if column == "kind":
+        kind = row[column].lower() or LabelKind.TRUE
+        if kind not in KINDS:
+            raise DataError(f"{what} is of the kind {kind!r:.80}; expected {' or '.join(KINDS)}")
+        return kind
+    meaning = yes_no.meaning(row[column])
+    if meaning is None:
+        raise DataError(f"{what} answers {row[column]!r:.80} in the column {column}; expected yes or no")
+    return OF_ANSWER.get(meaning)
 
 
 def _weight(given: str | None, path: Path) -> float:
@@ -89,5 +172,6 @@ def _weight(given: str | None, path: Path) -> float:
     except ValueError:
         weight = math.nan
     if not 0 <= weight < math.inf:
-        raise DataError(f"{path} has the weight {given!r:.80}; expected a number of at least 0")
+        told = "; write the decimals behind a point" if "," in given else ""
+        raise DataError(f"{path} has the weight {given!r:.80}; expected a number of at least 0{told}")
     return weight

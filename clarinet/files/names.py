@@ -77,13 +77,16 @@ def natural(text: str) -> tuple[list[tuple[int, int, str]], str]:
     return [key(piece) for piece in _NUMBER.split(text)], text
 
 
-def require_distinct_paths(paths: Iterable[str]) -> None:
-    """Raises Refused where two paths would be one file on some system."""
+def alike_paths(paths: Iterable[str]) -> dict[str, Refused]:
+    """Paths that some system takes for one that came before, each with why it is not taken."""
     seen: dict[str, str] = {}
+    refused: dict[str, Refused] = {}
     for path in paths:
         other = seen.setdefault(same_path(path), path)
         if other != path:
-            raise Refused(path, f'has the same name as "{other}" but for upper and lower case or accents')
+            why = f'has the same name as "{other}" but for upper and lower case or accents'
+            refused[path] = Refused(path, why)
+    return refused
 
 
 def classes_in_order(names: Collection[str]) -> list[str]:
@@ -144,25 +147,35 @@ def numbers_among(class_names: Sequence[str], own: Iterable[str]) -> list[int]:
 
 
 def class_numbers(
-    given: Sequence[str], class_names: Sequence[str], *, are_names: bool = False, are_places: bool = False
+    given: Sequence[str],
+    class_names: Sequence[str],
+    *,
+    are_names: bool = False,
+    are_places: bool = False,
+    first: int | None = None,
 ) -> list[int]:
-    """The number of each class that a file gives: all of them are names, or all places counted from 0.
+    """The number of each class that a file gives: all of them are names, or all places.
 
     Args:
         given: as the file writes them.
         class_names: those that they are about.
         are_names, are_places: which of both, where the file says so.
+        first: the place of the first class, 0 or 1, where somebody said it; then numbers are places. Else
+            they count from 0.
 
     Returns:
         NO_LABEL for one that is not there.
 
     Raises:
-        DataError: both readings fit the whole file and differ; both are named.
+        DataError: both readings fit the whole file and differ; both are named. Or the numbers run to K, and
+            none is 0: then they may count from 1.
     """
     names = numbers_among(class_names, given)
     can_be_places = not are_names and all(text.isascii() and text.isdigit() for text in given)
-    places = [_place(text, len(class_names)) for text in given] if can_be_places else []
-    if are_places or (can_be_places and NO_LABEL in names):
+    places = [_place(text, len(class_names), first or 0) for text in given] if can_be_places else []
+    if are_places or (can_be_places and (NO_LABEL in names or first is not None)):
+        if first is None and can_be_places:
+            require_counted_from_0(given, class_names)
         return places or [NO_LABEL] * len(given)
     if can_be_places and NO_LABEL not in places and names != places:
         odd = next(row for row, name in enumerate(names) if name != places[row])
@@ -174,9 +187,57 @@ def class_numbers(
     return names
 
 
-def _place(digits: str, count: int) -> int:
+def _place(digits: str, count: int, first: int = 0) -> int:
     number = plain_number(digits)
-    return int(number) if len(number) <= len(str(count)) and int(number) < count else NO_LABEL
+    if len(number) > len(str(count)) or not first <= int(number) < count + first:
+        return NO_LABEL
+    return int(number) - first
+
+
+def require_counted_from_0(given: Iterable[str], class_names: Sequence[str]) -> None:
+    """Raises DataError where numbers of classes run from 1 to K, so that they seem to count from 1.
+
+    Args:
+        given: the numbers, as digits.
+        class_names: K names.
+    """
+    count = len(class_names)
+    found = {plain_number(text) for text in given}
+    if "0" in found or str(count) not in found or any(len(one) > len(str(count)) for one in found):
+        return
+    if max(map(int, found)) > count:
+        return
+    low = min(map(int, found))
+    run = f"run from {low} to {count}" if low < count else f"are all {count}"
+    raise DataError(
+        f"The numbers of classes {run}, and there are {count} classes. Counted from 1, "
+        f"{low} is {class_names[low - 1]!r}; counted from 0, {low} is {_called(class_names, low)} and there "
+        f"is no class {count}. Say first_class=1 or first_class=0, or give the names"
+    )
+
+
+def _called(class_names: Sequence[str], number: int) -> str:
+    return repr(class_names[number]) if number < len(class_names) else "no class"
+
+
+def counted_from_0_told(given: Iterable[str], class_names: Sequence[str]) -> str:
+    """That numbers were counted from 0 of which none is 0, with the other reading; "" where that is not so.
+
+    They do not reach K, or `class_numbers` refuses them.
+    """
+    given = list(given)
+    if not all(text.isascii() and text.isdigit() for text in given):
+        return ""
+    if NO_LABEL not in numbers_among(class_names, given):
+        return ""
+    found = {int(plain_number(text)) for text in given}
+    low = min(found, default=0)
+    if not 0 < low <= len(class_names):
+        return ""
+    return (
+        f"No number of a class is 0: they were counted from 0, so that {low} is {_called(class_names, low)}. "
+        f"Counted from 1 it would be {class_names[low - 1]!r}; then say first_class=1"
+    )
 
 
 def strangers(

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, UnidentifiedImageError
 
-from clarinet.files.folders import RAW_ENDINGS
+from clarinet.files.depths import bands, has_deep_planes, in_eight_bits, is_deep_grey
+from clarinet.files.kinds import HEAD_BYTES, RAW_ENDINGS, ending_of
 from clarinet.files.refusal import Refused
 
 GREY_MODES = frozenset({"1", "L", "LA", "La"})
@@ -29,9 +30,8 @@ TURNS = {
 }
 # What Pillow raises, of broken metadata and profiles. ImportError: a Pillow without colour management.
 _BROKEN = (OSError, SyntaxError, ValueError, LookupError, TypeError, struct.error, ImportError)
-BAND_PIXELS = 2**20  # of a large picture that are brought to their last mode at once
-DEPTHS = (8, 12, 16)  # bits that grey pixels are stored in; of more, as many as there are
 _HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+TIFF_STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _PROFILES = 4  # of cameras and programs, kept ready; the tables of one take up to some megabytes
 
 
@@ -40,15 +40,17 @@ class Change(enum.StrEnum):
 
     TURNED = "turned upright, as the camera said"
     WHITENED = "put on white, where it was transparent"
+    FROM_CMYK = "brought from the colours of print (CMYK) to RGB"
     IN_SRGB = "converted from its colour profile to sRGB"
-    FROM_16_BITS = "brought from 16-bit grey to 8 bits"
-    FROM_12_BITS = "brought from 12-bit grey to 8 bits"
-    FROM_8_BITS = "taken for 8-bit grey, in 16 bits that its values do not use"
-    FROM_MORE_BITS = "brought from grey of more than 16 bits to 8, by the range of its values"
+    FROM_16_BITS = "brought from 16 bits a channel to 8"
+    FROM_12_BITS = "brought from 12 bits a channel to 8"
+    FROM_8_BITS = "taken for 8 bits a channel, in more that its values do not use"
+    FROM_MORE_BITS = "brought from more than 16 bits a channel to 8, by the range of its values"
     SMALLER = "made smaller"
-    FIRST_ALONE = "taken for the first of its pictures"
+    FIRST_ALONE = "taken as the first of several in one file"
 
 
+FROM_BITS = {8: Change.FROM_8_BITS, 12: Change.FROM_12_BITS, 16: Change.FROM_16_BITS}
 Note = Callable[[Change], None]
 
 
@@ -80,14 +82,11 @@ def opened(
     except (Refused, MemoryError):
         raise
     except UnidentifiedImageError as error:
-        if not has_heif and _is_heif(file):
+        if not has_heif and _is_heif(_head(file)):
             raise Refused(
                 name, "is a HEIC picture, which needs a package: pip install pillow-heif"
             ) from error
-        known = (
-            f"a {', '.join(formats[:-1])} or {formats[-1]} image" if formats else "an image of a known kind"
-        )
-        raise Refused(name, f"is not {known}") from error
+        raise Refused(name, _unknown(_head(file), formats)) from error
     except Image.DecompressionBombError as error:
         raise Refused(name, "has more pixels than any picture; Pillow refuses to decode it") from error
     except Exception as error:
@@ -101,9 +100,8 @@ def as_seen(image: Image.Image, *, longest: int | None = None, note: Note = _uns
     """The first picture of a file as people see it: mode L or RGB, nothing but pixels.
 
     It is turned as its camera said, if that can be read. Transparent parts become white, palettes and CMYK
-    become RGB. Grey of more than 8 bits is scaled by its range: that of the fewest of DEPTHS that hold its
-    largest value, because a file of 16 bits may hold 12, as X-rays do. A colour profile that can be read is
-    applied. The picture is made smaller before it is copied.
+    become RGB. Values of more than 8 bits are scaled by their range: see `in_eight_bits`. A colour profile
+    that can be read is applied. The picture is made smaller before it is copied.
 
     Args:
         image: as `opened` gives it.
@@ -112,15 +110,18 @@ def as_seen(image: Image.Image, *, longest: int | None = None, note: Note = _uns
     """
     if getattr(image, "is_animated", False):
         note(Change.FIRST_ALONE)
-    bits = _depth(image, note)
-    picture = image
+    if image.mode == "CMYK":
+        note(Change.FROM_CMYK)
+    picture, bits = in_eight_bits(image)
+    if bits is not None:
+        note(FROM_BITS.get(bits, Change.FROM_MORE_BITS))
     if longest is not None:
         if max(image.size) > longest:
             note(Change.SMALLER)
-        picture = _plain_mode(image, bits)
+        picture = _plain_mode(picture)
         picture.thumbnail((longest, longest))  # a JPEG decodes fewer pixels
     image.load()  # an error here is the picture's, not its metadata's
-    picture = _in_bands(picture, image.info.get("icc_profile"), bits, note)
+    picture = _in_bands(picture, image.info.get("icc_profile"), note)
     picture = _upright(picture, image, note)
     picture.info.clear()  # a writer would keep a colour profile found there
     return picture
@@ -182,16 +183,19 @@ def is_grey(path: Path) -> bool:
         Refused: as `opened` does.
     """
     with opened(path, path) as image:
-        return image.mode in GREY_MODES or image.mode.startswith("I")
+        return image.mode in GREY_MODES or is_deep_grey(image)
 
 
 def _require_range(image: Image.Image, name: str | Path) -> None:
     if image.mode == "F":
         raise Refused(name, "has floating-point pixels, of no known range; save it with 8 or 16 bits")
+    if has_deep_planes(image):
+        why = "holds each channel of more than 8 bits in a plane of its own, which is not read"
+        raise Refused(name, f"{why}; save it with its channels together, or as PNG")
 
 
 def _require_no_raw(name: str | Path) -> None:
-    if str(name).rpartition(".")[2].lower() in RAW_ENDINGS:
+    if ending_of(str(name)) in RAW_ENDINGS:
         raise Refused(name, "is a camera's raw data, of which only a stamp could be read; save it as TIFF")
 
 
@@ -207,49 +211,44 @@ def _knows_heif() -> bool:
     return True
 
 
-def _is_heif(file: Path | IO[bytes]) -> bool:
+def _head(file: Path | IO[bytes]) -> bytes:
     if isinstance(file, Path):
         with file.open("rb") as opened_file:
-            head = opened_file.read(12)
-    else:
-        file.seek(0)
-        head = file.read(12)
+            return opened_file.read(HEAD_BYTES)
+    file.seek(0)
+    return file.read(HEAD_BYTES)
+
+
+def _is_heif(head: bytes) -> bool:
     return head[4:8] == b"ftyp" and head[8:] in _HEIF_BRANDS
 
 
-def _depth(image: Image.Image, note: Note) -> int:
-    """How many bits the values of a deep grey picture use; 8 of others."""
-    if not image.mode.startswith("I"):
-        return 8
-    image.load()
-    highest = image.getextrema()[1]
-    assert isinstance(highest, int)  # of one channel, and no floating-point number
-    used = max(1, highest.bit_length())
-    bits = next((depth for depth in DEPTHS if used <= depth), used)
-    changes = {8: Change.FROM_8_BITS, 12: Change.FROM_12_BITS, 16: Change.FROM_16_BITS}
-    note(changes.get(bits, Change.FROM_MORE_BITS))
-    return bits
+def _unknown(head: bytes, formats: tuple[str, ...] | None) -> str:
+    """Why a file that begins so is no picture that can be read."""
+    if head.startswith(TIFF_STARTS):
+        return "is a TIFF of a kind that is not read, or damaged; save it as PNG, or as TIFF in RGB or grey"
+    if formats is None:
+        return "is not an image of a known kind"
+    return f"is not a {', '.join(formats[:-1])} or {formats[-1]} image"
 
 
-def _in_bands(picture: Image.Image, profile: bytes | None, bits: int, note: Note) -> Image.Image:
+def _in_bands(picture: Image.Image, profile: bytes | None, note: Note) -> Image.Image:
     """A picture in mode L or RGB; of a large one some rows at once, or it would be in memory many times."""
-    width, height = picture.size
-    rows = max(1, BAND_PIXELS // width)
-    if rows >= height:
-        return _in_plain_colours(picture, profile, bits, note)
+    boxes = list(bands(picture.size))
+    if len(boxes) == 1:
+        return _in_plain_colours(picture, profile, note)
     made: Image.Image | None = None
-    for top in range(0, height, rows):
-        band = picture.crop((0, top, width, min(top + rows, height)))
-        band = _in_plain_colours(band, profile, bits, note)
+    for box in boxes:
+        band = _in_plain_colours(picture.crop(box), profile, note)
         made = made or Image.new(band.mode, picture.size)
-        made.paste(band, (0, top))
+        made.paste(band, box)
     assert made is not None
     return made
 
 
-def _in_plain_colours(picture: Image.Image, profile: bytes | None, bits: int, note: Note) -> Image.Image:
+def _in_plain_colours(picture: Image.Image, profile: bytes | None, note: Note) -> Image.Image:
     """A copy in mode L or RGB: in 8 bits, on white, in the colours that a screen shows."""
-    picture = _plain_mode(picture, bits)
+    picture = _plain_mode(picture)
     is_grey = picture.mode in GREY_MODES
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
@@ -260,25 +259,11 @@ def _in_plain_colours(picture: Image.Image, profile: bytes | None, bits: int, no
     return _in_srgb(picture, profile, note).convert("L" if is_grey else "RGB")
 
 
-def _plain_mode(image: Image.Image, bits: int) -> Image.Image:
-    """Itself, or in 8 bits without a palette."""
-    if image.mode.startswith("I"):
-        return Image.fromarray(_eight_bits(np.asarray(image), bits))
+def _plain_mode(image: Image.Image) -> Image.Image:
+    """Itself, or without a palette."""
     if image.mode in {"P", "PA"}:
         return image.convert("RGBA" if image.has_transparency_data else "RGB")
     return image.convert("L") if image.mode == "1" else image
-
-
-def _eight_bits(deep: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
-    """(H, W) of grey from 0 to 2**bits - 1: v * 255 / (2**bits - 1) to the nearest, by whole numbers."""
-    if bits > max(DEPTHS):
-        deep, bits = deep >> (bits - max(DEPTHS)), max(DEPTHS)  # type: ignore[operator]  # they are integers
-    highest = 2**bits - 1
-    values = deep.clip(0, highest).astype(np.uint32)
-    values *= 255
-    values += highest // 2
-    values //= highest
-    return values.astype(np.uint8)
 
 
 def _upright(picture: Image.Image, image: Image.Image, note: Note) -> Image.Image:

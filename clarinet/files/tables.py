@@ -1,10 +1,40 @@
 """Tables as spreadsheets write and read them: separators, columns, cells that are no formulas."""
 
+import codecs
 import csv
-from collections.abc import Iterable
+import io
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from clarinet.files.names import sameness
+from clarinet.files.refusal import shown
+from clarinet.files.yes_no import Sayings
 
 # A spreadsheet takes a cell that starts so for a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+SEPARATORS = (",", ";", "\t")
+_SAID_SEPARATOR = re.compile(r"\s*\"?sep=(.)\"?[^\n]*\n")  # the first line that a spreadsheet takes and hides
+_JOINTS = re.compile(r"[\s\-._]+")
+MAX_COLUMNS = 1_000
+_SHOWN = 40  # characters of a column's name
+
+
+class BadTable(Exception):
+    """A table that is not taken; `why` continues a sentence about it, without a full stop."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class BrokenLine(BadTable):
+    """What follows a line is no CSV."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"has a line {line} that is no CSV")
+        self.line = line
 
 
 def guarded(cell: str) -> str:
@@ -17,14 +47,147 @@ def unguarded(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
-def separator_of(text: str) -> str:
-    """What parts the columns of a table: a tab, a semicolon or a comma, by its first line."""
-    first = text.lstrip("\ufeff\r\n").split("\n", maxsplit=1)[0]
-    return max(",;\t", key=first.count)
+def text_of(data: bytes) -> str:
+    """The text of a table: UTF-8, or UTF-16 with its mark, which spreadsheets call Unicode text.
+
+    Raises:
+        BadTable: another encoding; it says what to do.
+    """
+    is_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return data.decode("utf-16" if is_16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadTable("is not in UTF-8; save it as “CSV UTF-8”") from error
 
 
-def csv_rows(file: Iterable[str], *, separator: str = ",") -> "csv.DictReader[str]":
-    """The rows of a CSV by its columns, whose names are taken without case and spaces around them."""
-    reader = csv.DictReader(file, delimiter=separator, strict=True)
-    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
-    return reader
+def column_name(written: str, known: frozenset[str] = frozenset()) -> str:
+    """What a column is called, whatever its case, spaces, hyphens and points; as `known` spells it."""
+    plain = _JOINTS.sub("_", sameness(written)).strip("_")
+    return plain if plain in known else _without_joints(known).get(plain.replace("_", ""), plain)
+
+
+@lru_cache
+def _without_joints(known: frozenset[str]) -> dict[str, str]:
+    return {name.replace("_", ""): name for name in sorted(known, reverse=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table of text, of which the first line names the columns.
+
+    Args:
+        names: of the columns, as `column_name` gives them; "" where one has none.
+        written: as they stand there.
+    """
+
+    names: Sequence[str]
+    written: Sequence[str]
+    _text: str
+    _separator: str
+    _lines_before: int
+
+    @classmethod
+    def of(cls, text: str, *, known: frozenset[str]) -> "TextTable":
+        """Read the first line.
+
+        Args:
+            text: of the table.
+            known: names of columns, by which the separator shows itself.
+
+        Raises:
+            BadTable: a column is there twice, or there are too many.
+        """
+        said = _SAID_SEPARATOR.match(text)
+        body = text[said.end() :] if said else text
+        separators = [said[1]] if said else SEPARATORS
+        headers = {separator: _header(body, separator) for separator in separators}
+
+        def fits(separator: str) -> tuple[int, int]:
+            cells = headers[separator]
+            return sum(column_name(cell, known) in known for cell in cells[:MAX_COLUMNS]), len(cells)
+
+        separator = max(separators, key=fits)
+        written = headers[separator]
+        if len(written) > MAX_COLUMNS:
+            raise BadTable(f"has {len(written):,} columns; at most {MAX_COLUMNS:,} are taken")
+        names = [column_name(cell, known) for cell in written]
+        for place, name in enumerate(names):
+            first = names.index(name)
+            if name and first < place:
+                alike = [quoted(written[first]), quoted(written[place])]
+                told = alike[0] if alike[0] == alike[1] else " and ".join(alike)
+                raise BadTable(f"has the same column twice: {told}. Keep the one that counts")
+        return cls(names, written, body, separator, text[: said.end()].count("\n") if said else 0)
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """The line's number and the cells of each row that is not empty: one a column, or more, or fewer.
+
+        Raises:
+            BrokenLine: what follows is no CSV.
+        """
+        reader = csv.reader(io.StringIO(self._text, newline=""), delimiter=self._separator, strict=True)
+        is_first = True
+        try:
+            for cells in reader:
+                if not any(cell.strip() for cell in cells):
+                    continue
+                if is_first:
+                    is_first = False
+                    continue
+                while len(cells) > len(self.names) and not cells[-1].strip():
+                    cells.pop()
+                yield self._lines_before + reader.line_num, cells
+        except csv.Error as error:
+            raise BrokenLine(self._lines_before + reader.line_num) from error
+
+    def cells(self, row: Sequence[str]) -> dict[str, str]:
+        """The cells of a row by column, of those that have names."""
+        return {name: cell for name, cell in zip(self.names, row, strict=False) if name}
+
+    def unread(self, used: Collection[str]) -> list[str]:
+        """The columns that are not among those used, as they stand there; all of what they say is looked at.
+
+        Raises:
+            BadTable: one of them says yes or no, which could turn around what the others say; or one has
+                values and no name, and does not just count the rows.
+        """
+        others = [place for place, name in enumerate(self.names) if name not in used]
+        said = {place: Sayings() for place in others}
+        for number, (_, row) in enumerate(self.rows()):
+            for place in others:
+                if place < len(row):
+                    said[place].add(row[place], number)
+        return unread_columns({place: (self.written[place], said[place]) for place in others})
+
+
+def unread_columns(said: Mapping[int, tuple[str, Sayings]]) -> list[str]:
+    """The names of columns that nobody reads, by what they say; see `TextTable.unread`."""
+    left: list[str] = []
+    for place, (written, what) in said.items():
+        called = quoted(written) if written.strip() else f"number {place + 1}"
+        if what.answer:
+            raise BadTable(
+                f"says {quoted(what.example)} in the column {called}; call it answer if it tells whether the "
+                "picture is of the class, or else take it out"
+            )
+        if not written.strip() and what.filled and not what.in_order:
+            raise BadTable(f"has values in the column {called} and no name for it in the first line")
+        if what.filled and written.strip():
+            left.append(shown(written.strip())[:_SHOWN])
+    return left
+
+
+def quoted(text: str) -> str:
+    """A stranger's word in a sentence."""
+    return f"'{shown(text.strip())[:_SHOWN]}'"
+
+
+def _header(text: str, separator: str) -> list[str]:
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        found = next((row for row in reader if any(cell.strip() for cell in row)), [])
+    except csv.Error:
+        return []
+    while len(found) > MAX_COLUMNS and not found[-1].strip():
+        found.pop()
+    return found

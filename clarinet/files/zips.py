@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from clarinet.files.foreign import LONG_ENOUGH, why_no_zip
 from clarinet.files.refusal import Refused
 
 # What truncated or damaged members raise while they are read.
@@ -79,6 +80,11 @@ def open_zip(path: Path, name: str | Path) -> Iterator[zipfile.ZipFile]:
     except DAMAGE as error:
         if isinstance(error, OSError) and error.strerror:
             raise Refused(name, f"cannot be read: {error.strerror}") from error
-        raise Refused(name, "is cut short or no zip file at all") from error
+        raise Refused(name, why_no_zip(_head(path))) from error
     with file:
         yield file
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LONG_ENOUGH)

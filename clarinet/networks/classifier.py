@@ -101,13 +101,14 @@ class LeNet(nn.Module):
         side = _side_after_two_blocks(image_size)
         self.first = nn.Conv2d(channels, 20, 5)
         self.second = nn.Conv2d(20, 50, 5)
+        self.drop_maps = nn.Dropout2d(0.5)
         self.full = nn.Linear(50 * side * side, self.features)
         self.dropout = HalfDropout()
 
     def forward(self, x: Tensor) -> Tensor:
         """Features (B, 500) of a batch (B, C, S, S)."""
         x = F.max_pool2d(self.first(x), 2).relu()  # (B, 20, S', S')
-        x = F.max_pool2d(F.dropout2d(self.second(x), 0.5, self.training), 2)  # (B, 50, S'', S'')
+        x = F.max_pool2d(self.drop_maps(self.second(x)), 2)  # (B, 50, S'', S'')
         x = self.full(x.relu().flatten(1)).relu()  # (B, 500)
         out: Tensor = self.dropout(x)
         return out
@@ -128,6 +129,7 @@ class DannNet(nn.Module):
         side = _side_after_two_blocks(image_size)
         self.first = nn.Conv2d(channels, 32, 5)
         self.second = nn.Conv2d(32, 48, 5)
+        self.drop_maps = nn.Dropout2d(0.5)
         self.full = nn.Linear(48 * side * side, 100)
         self.last = nn.Linear(100, self.features)
         self.norms = nn.ModuleList(
@@ -139,7 +141,7 @@ class DannNet(nn.Module):
         """Features (B, 100) of a batch (B, C, S, S)."""
         x = F.max_pool2d(self.norms[0](self.first(x)).relu(), 2)  # (B, 32, S', S')
         x = self.norms[1](self.second(x)).relu()
-        x = F.max_pool2d(F.dropout2d(x, 0.5, self.training), 2)  # (B, 48, S'', S'')
+        x = F.max_pool2d(self.drop_maps(x), 2)  # (B, 48, S'', S'')
         x = self.full(x.flatten(1)).relu()  # (B, 100)
         return torch.relu(self.last(x))  # (B, 100)
 

@@ -8,7 +8,7 @@ import torch
 
 from clarinet.networks.backbones import Backbone
 from clarinet.networks.from_timm import TimmFacts
-from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.errors import ConfigError, WeightsNotDownloaded
 
 _FILES = ("model.safetensors", "pytorch_model.bin")  # of a repository on the Hugging Face hub, best first
 _DIGEST = re.compile(
@@ -22,7 +22,7 @@ def downloaded(backbone: Backbone) -> tuple[Path, str]:
     Of several it is the best by the package's own account.
 
     Raises:
-        ConfigError: there are none, or they cannot be downloaded: what to do instead.
+        ConfigError: there are none, or they cannot be downloaded (WeightsNotDownloaded): what to do instead.
     """
     if backbone.timm is None:
         from torchvision.models import get_model_weights  # noqa: PLC0415 - a second, which files need not wait
@@ -62,10 +62,12 @@ def _from_hugging_face(network: TimmFacts, name: str) -> tuple[Path, str]:
     raise ConfigError(f"pretrained: {repository} has none of {', '.join(_FILES)}; give a file instead")
 
 
-def _failed(name: str, address: str, error: Exception) -> ConfigError:
+def _failed(name: str, address: str, error: Exception) -> WeightsNotDownloaded:
     why = (str(error) or type(error).__name__).split("\n", maxsplit=1)[0]
-    return ConfigError(
+    return WeightsNotDownloaded(
         f"pretrained: {name}'s weights cannot be downloaded from {address} ({why}); fetch the file where "
         "there is a network, and give a file instead of hub: its path, or in the application its name in the "
-        "folder CLARINET_WEIGHTS_DIR"
+        "folder CLARINET_WEIGHTS_DIR",
+        network=name,
+        address=address,
     )

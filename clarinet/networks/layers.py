@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from clarinet.distributed.batch_norm import normalised_together
+
 BITS = 8  # of a random byte
 
 
@@ -42,6 +44,7 @@ class DomainBatchNorm(nn.Module):
         super().__init__()
         rows = 2 if per_domain else 1
         self.domain = DomainInForce() if domain is None else domain
+        self.in_parts = False  # whether other processes hold the rest of each batch: see `spreading`
         self.eps = eps
         self.momentum = 0.1 if momentum is None else momentum
         self.weight = nn.Parameter(torch.ones(channels))
@@ -73,6 +76,8 @@ class DomainBatchNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(B, C) or (B, C, H, W), normalised; the same shape and type."""
         row = self.domain.number if len(self.mean) > 1 else 0
+        if self.in_parts and self.training:
+            return self._together(x, row)
         return F.batch_norm(
             x,
             self.mean[row],
@@ -83,6 +88,13 @@ class DomainBatchNorm(nn.Module):
             momentum=self.momentum,
             eps=self.eps,
         )
+
+    def _together(self, x: Tensor, row: int) -> Tensor:
+        out, mean, variance = normalised_together(x, self.weight, self.bias, self.eps)
+        with torch.no_grad():
+            self.mean[row].lerp_(mean, self.momentum)
+            self.variance[row].lerp_(variance, self.momentum)
+        return out
 
 
 class DomainBatchNormAct(DomainBatchNorm):

@@ -84,8 +84,12 @@ class Pretraining:
     def loss(self, inputs: Inputs) -> Tensor:
         """The contrastive loss of a step: () in nats."""
         views = self._two_views(inputs)  # (2B, C, S, S)
-        with mixed(self._config.network.precision, views.device):
-            first, second = self._encoder(views, SOURCE)[1].chunk(2)
+
+        def projected(own: Tensor) -> tuple[Tensor, ...]:
+            with mixed(self._config.network.precision, own.device):
+                return (self._encoder(own, SOURCE)[1],)
+
+        first, second = self._domains.group.spread(views, projected)[0].chunk(2)
         return contrastive_loss(first, second, CONTRAST_TEMPERATURE)
 
     def _two_views(self, inputs: Inputs) -> Tensor:
@@ -115,8 +119,9 @@ class Pretraining:
             near = found.probabilities if believed else None
             whole = cluster_labels(features, votes, generator(seed, "clusters"), near=near)
             if whole.label_noise is not None:
-                return whole
-        return found
+                found = whole
+        group = domains.group
+        return NeighbourLabels(group.same(found.probabilities), group.same_number(found.label_noise))
 
     def _features(self) -> Tensor:
         """(N, D) features of the source images, in their scale but not distorted."""

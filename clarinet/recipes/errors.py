@@ -18,6 +18,18 @@ class ConfigError(ClarinetError, ValueError):
         self.field = field
 
 
+class WeightsNotDownloaded(ConfigError):
+    """Trained weights cannot be fetched: no network, or what lies at the `address` is not what it was.
+
+    `network` is whose weights they are.
+    """
+
+    def __init__(self, message: str, *, network: str, address: str) -> None:
+        super().__init__(message, "pretrained")
+        self.network = network
+        self.address = address
+
+
 class DataError(ClarinetError, ValueError):
     """Images or labels that cannot be trained on: wrong shape, length, range, or too few of them."""
 
@@ -36,6 +48,11 @@ class OtherClasses(UserWarning):
 
 class FilesLeftOut(UserWarning):
     """Files of a folder were left out as asked, or taken in a way that should be known."""
+
+
+class ColumnsLeftOut(UserWarning):
+    """Columns of a label file that the library does not read, or lines that answer nothing, were left out;
+    or it lacks a column without which its labels may mislead."""
 
 
 class DataNotFound(DataError):

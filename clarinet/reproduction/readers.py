@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from clarinet.data.folders import load_folder, load_listed
-from clarinet.data.npz import load_npz
+from clarinet.data.npz import read_npz
 from clarinet.recipes.errors import DataError, DataNotFound
 from clarinet.reproduction.cameras import two_cameras
 from clarinet.reproduction.synthetic import recipe_of
@@ -115,9 +115,18 @@ def _present(data_set: _DataSet, folder: Path) -> _Form | None:
 
 
 def _missing(data_set: _DataSet, folder: Path) -> str:
+    return f"no {data_set.title} in {folder}: put there {_forms(data_set)}"
+
+
+def _forms(data_set: _DataSet) -> str:
     forms = "; or ".join(" and ".join(form.files) + form.content for form in data_set.forms)
     fetch = "; or let --download fetch it" if data_set.download else ""
-    return f"no {data_set.title} in {folder}: put there {forms}{fetch}{data_set.advice}"
+    return f"{forms}{fetch}{data_set.advice}"
+
+
+def what_to_put(name: str) -> str:
+    """What to put into a folder of data for a data set of DATA_SETS, in a line."""
+    return f"{DATA_SETS[name].title}: {_forms(DATA_SETS[name])}"
 
 
 def _guarded(title: str, read: Callable[[Path], Any], folder: Path) -> Any:
@@ -142,13 +151,13 @@ def _described(title: str, form: _Form, arrays: Arrays, folder: Path) -> str:
 
 def _npz(file: str) -> _Form:
     arrays = " (x_train, y_train; x_test, y_test for a target)"
-    return _Form((file,), lambda folder: load_npz(folder / file), arrays)
+    return _Form((file,), lambda folder: read_npz(folder / file)[0], arrays)
 
 
 def _whole_mnist_m(folder: Path) -> Arrays:
     """Both parts of the training images, in the order of the release, which `idx_train` tells."""
     paths = [folder / "mnist_m.npz", folder / "mnist_m_train_rest.npz"]
-    parts = [load_npz(path) for path in paths]
+    parts = [read_npz(path)[0] for path in paths]
     order = np.concatenate([np.load(path, allow_pickle=False)["idx_train"] for path in paths])
     place = torch.from_numpy(np.argsort(order))
     joined = {name: torch.cat([part[name] for part in parts])[place] for name in ("x_train", "y_train")}

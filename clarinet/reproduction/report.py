@@ -62,7 +62,9 @@ def tables(groups: Sequence[Group]) -> dict[str, list[list[str]]]:
             trial, cells = group.trial, [value(group.trial) for value in more.values()]
             task = f"{trial.task} (regenerated)" if group.is_regenerated else trial.task
             seeds = str(len(group.accuracies))
-            rows.append([task, trial.method, _protocol(group), *cells, seeds, _ours(group), _papers(trial)])
+            rows.append(
+                [task, trial.method, _protocol(group), *cells, seeds, accuracies_of(group), _papers(trial)]
+            )
             # The steps of a protocol differ between tasks.
             kinds.setdefault((trial.method, named_preset(trial), *cells), []).append(group)
         found[name] = [
@@ -125,7 +127,8 @@ def _protocol(group: Group) -> str:
     return f"{named_preset(group.trial)} ({steps:,} steps{other})"
 
 
-def _ours(group: Group) -> str:
+def accuracies_of(group: Group) -> str:
+    """Mean and deviation of a group in %, or what became of its trials."""
     values = group.accuracies
     diverged = f"{group.failures} diverged" if group.failures else ""
     if not values:

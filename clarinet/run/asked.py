@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from clarinet.distributed.group import ALONE, Group
 from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.choices import OWN_WEIGHTS, DoingKind
 from clarinet.recipes.config import TrainConfig
@@ -28,6 +29,7 @@ class Asked:
     digest: str
     weights_folder: Path | None
     own: Own = NOTHING
+    group: Group = ALONE
 
     def __post_init__(self) -> None:
         """Refuse what does not go together; raises ConfigError."""
@@ -35,6 +37,11 @@ class Asked:
             raise ConfigError(
                 "a run with a backbone or transform of one's own keeps no checkpoint: none could say later "
                 "whether it goes on with the same one; leave out the checkpoint"
+            )
+        if self.config.network.kept_features and not self.group.is_alone:
+            raise ConfigError(
+                f"preset {self.config.preset} computes the features of each image once and keeps them, which "
+                "one process does; train it with one, or choose a preset that takes steps of batches"
             )
         pretrained = self.config.network.pretrained
         if self.own.backbone is None and pretrained == OWN_WEIGHTS:
@@ -66,5 +73,5 @@ class Asked:
 
     def keep(self, state: RunState) -> None:
         """Write the checkpoint, if one is wanted."""
-        if self.checkpoint:
+        if self.checkpoint and self.group.leads:
             save(self.checkpoint, state, self.config, self.digest)

@@ -14,6 +14,7 @@ from clarinet.data.seeding import seed_global
 from clarinet.losses.adaptation.kinds import adaptation_network
 from clarinet.networks.backbones import Backbone
 from clarinet.networks.classifier import Classifier, ModelSpec
+from clarinet.networks.spreading import spread_over
 from clarinet.networks.weights import TrainedWeights, load_pretrained
 from clarinet.plus.pretraining import encoder_spec
 from clarinet.recipes.config import TrainConfig
@@ -65,6 +66,8 @@ def build_networks(
     encoder = None
     if config.pretraining_epochs > 0:
         encoder, _ = build_network(encoder_spec(config, domains), config, device, weights_folder, own)
+        spread_over(domains.group, encoder)
+    spread_over(domains.group, classifier)
     return Networks(classifier, averaged, beside, encoder, pretrained)
 
 

@@ -27,6 +27,7 @@ def update(
     loss, reported = objective.losses(step, inputs)
     optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(loss)
+    objective.domains.group.sum_gradients(optimizer)
     optimizer.step()
     return reported
 

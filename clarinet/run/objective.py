@@ -97,11 +97,13 @@ class Objective:
         """Whether a step may be taken again by the device alone: a small network's, with all images there.
 
         The larger networks compute for longer than their launching takes, and graphs would hold their
-        activations once more for each phase. What a caller's own code does in a step nobody knows.
+        activations once more for each phase. What a caller's own code does in a step nobody knows. Several
+        processes wait for each other in each step.
         """
         domains = self.domains
         resident = isinstance(domains.source, Tensor) and isinstance(domains.target, Tensor)
-        return resident and domains.spec.architecture in SMALL and not domains.own
+        alone = domains.group.is_alone
+        return alone and resident and domains.spec.architecture in SMALL and not domains.own
 
     def phase(self, step: int) -> Phase:
         """What is done in a step, once the neighbours have been found that it needs."""
@@ -186,11 +188,16 @@ class Objective:
 
     def _classify(self, pixels: Tensor, domain: Domain) -> tuple[Tensor, Tensor]:
         config = self.config
-        with mixed(config.network.precision, pixels.device):
-            out: tuple[Tensor, Tensor] = self.networks.classifier(
-                normalised(pixels, config.network.input_normalisation), domain
-            )
-        return out
+
+        def classify(own: Tensor) -> tuple[Tensor, ...]:
+            with mixed(config.network.precision, own.device):
+                out: tuple[Tensor, Tensor] = self.networks.classifier(
+                    normalised(own, config.network.input_normalisation), domain
+                )
+            return out
+
+        features, logits = self.domains.group.spread(pixels, classify)
+        return features, logits
 
     def _classify_all(self, passes: list[tuple[Tensor, Domain]]) -> list[tuple[Tensor, Tensor]]:
         """Features and logits of several batches, in one pass unless each has its domain's normalisation."""
@@ -205,8 +212,13 @@ class Objective:
         config, teacher = self.config, self.networks.averaged
         was_training = teacher.training  # true where the classifier, for want of averaging, teaches itself
         teacher.eval()
-        with torch.no_grad(), mixed(config.network.precision, pixels.device):
-            logits: Tensor = teacher(normalised(pixels, config.network.input_normalisation), domain)[1]
+
+        def classify(own: Tensor) -> tuple[Tensor, ...]:
+            with mixed(config.network.precision, own.device):
+                return (teacher(normalised(own, config.network.input_normalisation), domain)[1],)
+
+        with torch.no_grad():
+            (logits,) = self.domains.group.spread(pixels, classify)
         teacher.train(was_training)
         return logits
 

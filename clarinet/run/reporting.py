@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from clarinet.data.domains import Domains
+from clarinet.data.feeding import Pixels
 from clarinet.data.seeding import generator
 from clarinet.files.names import NO_LABEL
-from clarinet.networks.classifier import SOURCE, TARGET, Classifier
+from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
 from clarinet.networks.weights import TrainedWeights
 from clarinet.plus.self_training import risen, share_of_sure
 from clarinet.recipes.config import TrainConfig
@@ -55,17 +56,24 @@ class ByImages:
 
     def source(self, rows: Tensor) -> Tensor:
         """Of the source's images."""
-        return predict_resized(self.network, self.domains.source[rows], domain=SOURCE)
+        return self._predicted(self.domains.source[rows], SOURCE)
 
     def target(self, rows: Tensor) -> Tensor:
         """Of the target's images."""
-        return predict_resized(self.network, self.domains.target[rows], domain=TARGET)
+        return self._predicted(self.domains.target[rows], TARGET)
 
     def test(self, rows: Tensor | None) -> Tensor:
         """Of its test images."""
         images = self.domains.test
         assert images is not None
-        return predict_resized(self.network, images if rows is None else images[rows], domain=TARGET)
+        return self._predicted(images if rows is None else images[rows], TARGET)
+
+    def _predicted(self, images: Pixels, domain: Domain) -> Tensor:
+        group, count = self.domains.group, len(images)
+        if group.is_alone:
+            return predict_resized(self.network, images, domain=domain)
+        own = images[torch.arange(count)[group.part(count)]]
+        return group.joined(predict_resized(self.network, own, domain=domain), count)
 
 
 def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochReport:

@@ -12,6 +12,8 @@ from clarinet.data.domains import prepare
 from clarinet.data.fingerprint import fingerprint
 from clarinet.data.seeding import seed_global
 from clarinet.data.training_data import TrainData
+from clarinet.distributed.group import ALONE, Group
+from clarinet.distributed.same import leaders_file, require_same
 from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing
@@ -53,6 +55,7 @@ def train(
     should_stop: Callable[[], bool] = never,
     weights_folder: str | Path | None = None,
     own: Own = NOTHING,
+    group: Group = ALONE,
 ) -> TrainResult:
     """Train a classifier for the target from complementary (and true) labels of the source.
 
@@ -74,6 +77,9 @@ def train(
         should_stop: asked before each step; when true, a checkpoint is written and Interrupted raised.
         weights_folder: where the file of trained weights is that the config names without a path.
         own: a network or a distortion in the place of the config's; without a checkpoint only.
+        group: the processes that train this run together, from `clarinet.distributed.joining.join`; each
+            calls this with the same config and data. The first one's checkpoint counts, and it alone writes
+            and is told of epochs. Weights are those of one process with the same batches, up to rounding.
 
     Returns:
         The model of the last step, with all reports and its score on all images that score.
@@ -84,7 +90,7 @@ def train(
         CheckpointMismatch: the checkpoint belongs to another config or other data.
         CheckpointError: it cannot be read; CheckpointNotWritten: it cannot be written.
         Diverged: the mean loss of an epoch is not finite.
-        Interrupted: should_stop said so.
+        Interrupted: should_stop said so, of any of the processes.
     """
     return finished(
         train_in_steps(
@@ -97,6 +103,7 @@ def train(
             should_stop=should_stop,
             weights_folder=weights_folder,
             own=own,
+            group=group,
         )
     )
 
@@ -112,50 +119,60 @@ def train_in_steps(
     should_stop: Callable[[], bool] = never,
     weights_folder: str | Path | None = None,
     own: Own = NOTHING,
+    group: Group = ALONE,
 ) -> Run[TrainResult]:
     """`train` as a generator that stops after each step, for runs that take turns: see `take_turns`.
 
     Args:
-        config, data, device, on_epoch, on_doing, checkpoint, should_stop, weights_folder, own: as in `train`.
+        config, data, device, on_epoch, on_doing, checkpoint, should_stop, weights_folder, own, group: as in
+            `train`.
 
     Returns:
         A generator that yields nothing and returns what `train` does; its steps raise what `train` raises.
     """
     checkpoint = Path(checkpoint) if checkpoint else None
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    digest = "" if checkpoint is None and group.is_alone else fingerprint(data)
+    require_same(group, config, digest)
+    with (
+        leaders_file(group, checkpoint) as stored,
+        torch.random.fork_rng(devices=[device] if device.type == "cuda" else []),
+    ):
         run = Asked(
             config=config,
             device=device,
-            on_epoch=on_epoch,
-            on_doing=on_doing,
-            should_stop=should_stop,
+            on_epoch=on_epoch if group.leads else ignore,
+            on_doing=on_doing if group.leads else ignore,
+            should_stop=lambda: group.any(should_stop()),
             checkpoint=checkpoint,
-            digest=fingerprint(data) if checkpoint else "",
+            digest=digest,
             weights_folder=Path(weights_folder) if weights_folder else None,
             own=own,
+            group=group,
         )
         if config.length.first_step_share > 0:
-            return (yield from _train_in_two_steps(run, data))
-        stage = Stage(config=config, domains=prepare(data, config, device, own))
+            return (yield from _train_in_two_steps(run, data, stored))
+        stage = Stage(config=config, domains=prepare(data, config, device, own, group))
         if config.network.kept_features:
             return (yield from train_on_kept(run, stage))
         state = _fresh(run, stage)
-        if checkpoint and checkpoint.exists():
-            restore(checkpoint, state, config, run.digest)
+        if stored:
+            restore(stored, state, config, run.digest)
         yield from _train_stage(run, stage, state)
         return run_result(config, state, stage)
 
 
-def _train_in_two_steps(run: Asked, data: TrainData) -> Run[TrainResult]:
+def _train_in_two_steps(run: Asked, data: TrainData, stored: Path | None) -> Run[TrainResult]:
     """GAC, its labels for the whole source, and the ordinary adaptation of new networks to those labels.
 
-    A checkpoint of the second step holds the labels; one without them belongs to the first.
+    A checkpoint of the second step holds the labels; one without them belongs to the first. `stored` is the
+    one to go on from, if there is one.
     """
     first, second = two_steps(run.config)
     rest = second.length.epochs * steps_in_epoch(second, len(data.source_images), len(data.target_images))
-    stage = Stage(config=first, domains=prepare(data, first, run.device, run.own), steps_after=rest)
+    stage = Stage(
+        config=first, domains=prepare(data, first, run.device, run.own, run.group), steps_after=rest
+    )
     first_steps, uniformity = stage.steps, stage.domains.uniformity
-    stored = run.checkpoint if run.checkpoint and run.checkpoint.exists() else None
     labels = stored_pseudo_labels(stored, run.config, run.digest) if stored else None
     in_second = labels is not None
     reports: list[EpochReport] = []
@@ -165,13 +182,13 @@ def _train_in_two_steps(run: Asked, data: TrainData) -> Run[TrainResult]:
         if stored:
             restore(stored, state, run.config, run.digest)
         yield from _train_stage(run, stage, state)
-        labels = pseudo_labels(state.networks.averaged, data.source_images)
+        labels = run.group.same(pseudo_labels(state.networks.averaged, data.source_images))
         reports, seconds = state.reports, state.seconds
     del stage  # and with it the first copy of the images
     relabelled = with_pseudo_labels(data, labels, setting=run.config.setting)
     stage = Stage(
         config=second,
-        domains=replace(prepare(relabelled, second, run.device, run.own), uniformity=uniformity),
+        domains=replace(prepare(relabelled, second, run.device, run.own, run.group), uniformity=uniformity),
         epochs_before=first.length.epochs,
         steps_before=first_steps,
     )

@@ -82,6 +82,7 @@ class Outcomes(TypedDict):
 
     results: list[Outcome]
     next: Leases | None
+    goes_on: bool
 
 
 class UndoRequest(TypedDict):
@@ -125,8 +126,11 @@ class LabelImport(TypedDict):
     state: ImportState
     failure: str | None
     faults: list[LineFault]
+    notes: list[str]
     yes: int
     no: int
     unsure: int
     unusable: int
+    known: int
+    left_out: int
     created_at: str

@@ -15,7 +15,7 @@ class ClassOf(TypedDict):
     position: int
     name: str
     description: str
-    question_count: int
+    question_count: int | None
 
 
 class NewClass(TypedDict):
@@ -74,7 +74,7 @@ class Campaign(TypedDict):
     rounds: int
     modes: Literal["card", "grid", "both"]
     classes: list[ClassOf]
-    question_count: int
+    question_count: int | None
     dataset_version: int | None
     commitment: str | None
     created_at: str
@@ -116,6 +116,7 @@ class Progress(TypedDict):
     finished: int
     waiting: int
     fresh: int
+    left_over: int
     set_aside: int
     answers: AnswerCounts
     simulated_answers: int
@@ -134,14 +135,24 @@ class ChiSquare(TypedDict):
     p_value: float
 
 
+class Law(TypedDict):
+    """How the classes of a drawing were drawn; all is None where uniformly."""
+
+    by_belief_of: str | None
+    floor_percent: int | None
+    round: int | None
+    beliefs_digest: str | None
+
+
 class DrawingAudit(TypedDict):
-    """What an audit found of one drawing."""
+    """What an audit found of one drawing; its law may be secret until the campaign is closed."""
 
     number: int
-    dataset_version: int
+    dataset_version: int | None
     commitment: str
     draws_match: bool | None
     commitment_matches: bool | None
+    law: Law | None
 
 
 class Audit(TypedDict):
@@ -156,4 +167,5 @@ class Audit(TypedDict):
     draws_match: bool | None
     commitment_matches: bool | None
     uniformity: ChiSquare | None
+    uniformity_of: int
     drawings: list[DrawingAudit]

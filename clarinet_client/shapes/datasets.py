@@ -27,6 +27,7 @@ class Taken(TypedDict):
     progress_total: int | None
     notes: list[str]
     faults: list[Fault]
+    contradictions: list[Fault]
     class_names: list[str] | None
     train_count: int
     test_count: int
@@ -59,6 +60,7 @@ class FurtherImages(TypedDict):
     skip_known: NotRequired[bool]
     encoding: NotRequired[str]
     classes: NotRequired[str]
+    first_class: NotRequired[Literal["", "0", "1"]]
 
 
 class NewDataset(TypedDict):
@@ -69,6 +71,7 @@ class NewDataset(TypedDict):
     skip_bad: NotRequired[bool]
     encoding: NotRequired[str]
     classes: NotRequired[str]
+    first_class: NotRequired[Literal["", "0", "1"]]
 
 
 class Example(TypedDict):

@@ -31,7 +31,9 @@ class RunChoices(TypedDict, total=False):
     seeds: list[int]
     config: dict[str, bool | int | float | str]
     imported_labels: bool
+    uniform_only: bool
     note: str
+    processes: int
 
 
 class NewRun(RunChoices):

@@ -17,7 +17,7 @@ from app.clock import utc_now
 from app.compression import takes_gzip
 from app.datasets.models import Example
 from app.pages import asset
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.asgi import ask
 from tests.factories import make_campaign, make_dataset, make_run
 
@@ -65,7 +65,7 @@ def test_what_is_text_leaves_compressed(app: FastAPI, client: TestClient, sessio
 
 
 def test_pictures_and_streams_leave_as_they_are(
-    app: FastAPI, client: TestClient, session: Session, storage: Storage
+    app: FastAPI, client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     dataset = make_dataset(session, storage, size=64)
     run = make_run(session, storage)

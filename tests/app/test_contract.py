@@ -21,7 +21,7 @@ from app.annotation.schemas import AnswersInput, LeaseRequest
 from app.contract import PROBLEM_JSON, document_of, operations_of
 from app.problems import problem_types, status_of
 from app.runs.schemas import RunCreate
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import make_campaign, make_dataset, make_run
 
 BUDGET_S = 25.0  # of one core, for each database
@@ -53,7 +53,7 @@ def test_every_problem_is_declared_as_what_it_is(app: FastAPI) -> None:
         for status, response in operation["responses"].items():
             if status >= "400":
                 assert list(response["content"]) == [PROBLEM_JSON], (path, status)
-            elif status not in {"204", "304"}:
+            elif status not in {"204", "304", "307"}:
                 assert response["content"], (path, status)
                 for media_type, content in response["content"].items():
                     assert content["schema"], (path, media_type)
@@ -146,7 +146,7 @@ def _example(document: dict, name: str) -> object:  # type: ignore[type-arg]  # 
 
 @pytest.mark.long
 def test_no_status_and_no_shape_is_undocumented(
-    app: FastAPI, client: TestClient, session: Session, storage: Storage
+    app: FastAPI, client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     """Requests that schemathesis makes of the document, with ids of what is there; at most BUDGET_S."""
     dataset, campaign, run = (
@@ -160,6 +160,8 @@ def test_no_status_and_no_shape_is_undocumented(
     checks: list[Any] = list(CHECKS.get_by_names(list(CHECKED)))  # each has a type of its own
     operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
     faults: list[str] = []
+    # What the document says of a request is the same on each database; of rows, one request tells.
+    each = 3 if session.get_bind().dialect.name == "sqlite" else 1
     ends, asked = time.process_time() + BUDGET_S, set()
 
     for operation in sorted(operations, key=lambda one: one.label):
@@ -167,7 +169,7 @@ def test_no_status_and_no_shape_is_undocumented(
             continue  # a stream has no end
 
         @settings(
-            max_examples=3,
+            max_examples=each,
             deadline=None,
             derandomize=True,
             database=None,

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app import jobs
 from app.accounts.models import Role, User
+from app.claims import LEASE
 from app.db import Base, Database, connect, unit_of_work
 from app.jobs import Job
 from tests.factories import NOW, number
@@ -132,6 +133,20 @@ def test_options_of_the_address_are_kept(postgres_url: str) -> None:
         assert session.scalar(text("SHOW statement_timeout")) == "4321ms"
         assert session.scalar(text("SHOW jit")) == "off"
     database.dispose()
+
+
+def test_the_server_soon_notices_a_host_that_is_gone(postgres_url: str) -> None:
+    database = connect(postgres_url)
+    with database.read() as session:
+        names = ("idle", "interval", "count")
+        idle, interval, count = (
+            int(session.execute(text(f"SHOW tcp_keepalives_{name}")).scalar_one()) for name in names
+        )
+        sent_ms = int(session.execute(text("SHOW tcp_user_timeout")).scalar_one())
+    database.dispose()
+
+    assert idle + interval * count < LEASE.total_seconds()
+    assert sent_ms < 1000 * LEASE.total_seconds()
 
 
 def test_a_read_sees_one_moment_throughout(postgres_url: str) -> None:

@@ -204,7 +204,7 @@ class TestGate:
     @pytest.mark.long
     def test_a_crowd_is_answered_quickly_and_without_errors(self, crowded: tuple[str, str]) -> None:
         url, token = crowded
-        people, each = 100, 3
+        people, each = 100, 2
         start = threading.Barrier(people)
 
         def ask(n: int) -> list[int]:
@@ -354,7 +354,7 @@ def crowded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[st
         time.sleep(0.01)
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", token
     server.should_exit = True
-    thread.join(10)
+    thread.join(300)
     # Anew, for the journal lets nobody delete its lines.
     Base.metadata.drop_all(database.engine)
     Base.metadata.create_all(database.engine)

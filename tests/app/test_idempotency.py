@@ -17,12 +17,12 @@ from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.contract import operations_of
-from app.datasets.models import Dataset
+from app.datasets.models import Dataset, DatasetVersion
 from app.idempotency import HEADER
 from app.jobs import Job
 from app.labels.models import LabelImport
 from app.request_keys import LIFE, IdempotencyKey
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.accounts.conftest import in_person
 from tests.app.quality.test_review import answered
 from tests.app.test_hardening import crowded  # noqa: F401  # a fixture
@@ -41,7 +41,7 @@ def key() -> dict[str, str]:
     return {"Idempotency-Key": str(uuid4())}
 
 
-def test_a_campaign_sent_twice_is_one(client: TestClient, session: Session, storage: Storage) -> None:
+def test_a_campaign_sent_twice_is_one(client: TestClient, session: Session, storage: FolderStorage) -> None:
     dataset = make_dataset(session, storage)
     session.commit()
     body, headers = {"name": "once", "dataset_id": str(dataset.id)}, key()
@@ -56,7 +56,7 @@ def test_a_campaign_sent_twice_is_one(client: TestClient, session: Session, stor
 
 
 def test_another_request_under_the_key_is_refused(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     dataset = make_dataset(session, storage)
     session.commit()
@@ -70,7 +70,7 @@ def test_another_request_under_the_key_is_refused(
     assert other.json()["type"] == "/problems/key-used-otherwise"
 
 
-def test_what_was_refused_keeps_no_key(client: TestClient, session: Session, storage: Storage) -> None:
+def test_what_was_refused_keeps_no_key(client: TestClient, session: Session, storage: FolderStorage) -> None:
     dataset = make_dataset(session, storage)
     session.commit()
     headers = key()
@@ -123,6 +123,38 @@ def test_labels_sent_twice_are_one_import(client: TestClient, session: Session) 
     assert count(session, LabelImport) == 1
 
 
+@pytest.mark.parametrize("by", ["form", "bare", "images", "labels"])
+def test_another_file_of_the_same_name_and_size_is_another_request(
+    client: TestClient, session: Session, storage: FolderStorage, by: str
+) -> None:
+    headers, dataset, campaign = key(), make_dataset(session, storage), make_campaign(session)
+    session.commit()
+    kept = [count(session, table) for table in (Dataset, DatasetVersion, LabelImport)]
+    path, files = {
+        "form": ("datasets", [ZIP + b"one", ZIP + b"two"]),
+        "bare": ("datasets?name=a", [ZIP + b"one", ZIP + b"two"]),
+        "images": (f"datasets/{dataset.id}/images", [ZIP + b"one", ZIP + b"two"]),
+        "labels": (
+            f"campaigns/{campaign.id}/imports",
+            [f"position,class,answer\n0,{n},no\n".encode() for n in (0, 1)],
+        ),
+    }[by]
+
+    def send(data: bytes) -> httpx2.Response:
+        if by == "bare":
+            bare = headers | {"Content-Type": "application/octet-stream"}
+            return client.post(f"/api/v1/{path}", content=data, headers=bare)
+        fields = {"name": "a"} if by == "form" else {}
+        return client.post(f"/api/v1/{path}", data=fields, files={"file": ("a", data)}, headers=headers)
+
+    first, other, again = send(files[0]), send(files[1]), send(files[0])
+
+    assert (first.status_code, again.status_code) == (202, 202), first.text
+    assert first.json()["id"] == again.json()["id"]
+    assert (other.status_code, other.json()["type"]) == (422, "/problems/key-used-otherwise")
+    assert sum(count(session, table) for table in (Dataset, DatasetVersion, LabelImport)) == sum(kept) + 1
+
+
 @pytest.fixture
 def ada(app: FastAPI, session: Session, admin: User) -> TestClient:
     """An admin in a browser: no token makes tokens."""
@@ -170,6 +202,7 @@ NO_KEY = {
         "predict_pictures",
         "predict_pictures_by_alias",
         "test_subscription",
+        "ask_for_trial_umap",
     ),
 }
 
@@ -188,7 +221,7 @@ def test_every_post_that_makes_or_launches_something_takes_a_key(app: FastAPI) -
 
 
 def test_what_is_launched_twice_under_a_key_is_launched_once(
-    client: TestClient, session: Session, storage: Storage, published: list[Job]
+    client: TestClient, session: Session, storage: FolderStorage, published: list[Job]
 ) -> None:
     dataset = make_dataset(session, storage, train=8)
     draft, is_open = (

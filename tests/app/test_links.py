@@ -9,14 +9,14 @@ from sqlalchemy.orm import Session
 from app.registry import service as registry
 from app.registry.models import Model
 from app.runs.models import Run
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_campaign, make_run
 
 API = "/api/v1"
 pytestmark = pytest.mark.dialects
 
 
-def published(session: Session, storage: Storage) -> tuple[Run, Model]:
+def published(session: Session, storage: FolderStorage) -> tuple[Run, Model]:
     """A run with one seed and its model."""
     run = make_run(session, storage, train=4, state="succeeded")
     trial = run.trials[0]
@@ -40,7 +40,7 @@ def listed(client: TestClient, what: str, **limits: object) -> list[str]:
     return [item["id"] for item in answer.json()["items"]]
 
 
-def test_each_names_the_others(client: TestClient, session: Session, storage: Storage) -> None:
+def test_each_names_the_others(client: TestClient, session: Session, storage: FolderStorage) -> None:
     run, model = published(session, storage)
     session.commit()
 
@@ -57,7 +57,7 @@ def test_each_names_the_others(client: TestClient, session: Session, storage: St
 
 
 def test_lists_can_be_limited_to_what_belongs_to_one(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     (run, model), (other_run, other_model) = (published(session, storage) for _ in range(2))
     draft = make_campaign(session, state="draft")
@@ -74,7 +74,7 @@ def test_lists_can_be_limited_to_what_belongs_to_one(
 
 
 def test_a_page_of_a_limited_list_leads_to_its_next(
-    client: TestClient, session: Session, storage: Storage, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, session: Session, storage: FolderStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(session, storage, train=4, state="succeeded")
     again = make_run(session, storage, train=4, state="succeeded")

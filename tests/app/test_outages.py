@@ -99,7 +99,7 @@ class TestADatabaseThatIsAway:
         assert [answer.status_code for answer in answers] == [503, 503]
         assert answers[0].json()["database"] == f"no answer within {health.WITHIN_S} s"
         assert answers[0].json()["disk"] == "ok"
-        assert took < 4
+        assert took < 15
         assert len(asking) == 1  # what hangs is not asked again
         assert alive.status_code == 200
 

@@ -19,7 +19,7 @@ from app.db import Database
 from app.main import create_app
 from app.settings import Settings
 from app.spelling import fields_at, near_one, no_such, taken_by
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.accounts.conftest import in_person
 from tests.app.test_access import address, body_of
 from tests.factories import make_campaign, make_dataset, make_token
@@ -90,6 +90,36 @@ def test_what_is_given_twice_is_told(client: TestClient) -> None:
     ]
 
 
+@pytest.mark.parametrize("answering", ["fast", "plain"])
+def test_a_field_of_json_that_comes_twice_is_told(
+    answering: str, app: FastAPI, settings: Settings, session: Session, client: TestClient
+) -> None:
+    campaign = make_campaign(session)
+    session.commit()
+    if answering == "plain":
+        app = create_app(settings, database=app.state.database, publish=app.state.publish, answering="plain")
+    caller = TestClient(app, headers=dict(client.headers))
+    for path, body in (
+        (f"campaigns/{campaign.id}/questions", '{"count": 1, "count": 5}'),
+        ("groups", '{"name": "A", "name": "B"}'),
+        (f"campaigns/{campaign.id}/gold", '{"pictures": [{"example_id": 1, "class": 0, "class": 1}]}'),
+    ):
+        name = body.split('"')[-2 if body.count("class") < 2 else -4]
+        twice = caller.post(f"/api/v1/{path}", content=body, headers={"content-type": "application/json"})
+
+        assert twice.status_code == 422, path
+        told = [item["detail"] for item in twice.json()["errors"] if item["pointer"].startswith("body/")]
+        assert "This field is given more than once." in told, (path, name)
+    assert caller.post(f"/api/v1/campaigns/{campaign.id}/questions", json={"count": 1}).status_code == 200
+
+
+def test_no_list_has_pages_by_number_and_what_links_add_is_ignored(client: TestClient) -> None:
+    html = {"Accept": "text/html"}
+
+    assert client.get("/people?page=2", headers=html).status_code == 422
+    assert client.get("/people?utm_source=mail", headers=html).status_code == 200
+
+
 def test_one_name_means_one_thing(client: TestClient, session: Session) -> None:
     campaign = make_campaign(session)
     session.commit()
@@ -101,7 +131,7 @@ def test_one_name_means_one_thing(client: TestClient, session: Session) -> None:
         assert "Did you mean 'campaign_id'?" in wrong.text
 
 
-def test_pages_ignore_what_links_add(client: TestClient, session: Session, storage: Storage) -> None:
+def test_pages_ignore_what_links_add(client: TestClient, session: Session, storage: FolderStorage) -> None:
     dataset = make_dataset(session, storage)
     session.commit()
 
@@ -238,7 +268,7 @@ class TestForms:
             if method != "POST":
                 continue
             here = re.sub(r"\{\w+\}", lambda name: ids.get(name[0], str(uuid4())), path)
-            ticket = accounts.ticket_for(app.state.settings.signing_secret(), admin, now=utc_now())
+            ticket = accounts.ticket_for(app.state.settings.signing_secret(), session, admin, now=utc_now())
             known = {"ticket": ticket} if path == "/sign-in/code" else {}
             page = browser.post(here, data={"nam_e": "x"} | known)
             asked += 1

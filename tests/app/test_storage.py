@@ -5,21 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import Storage, StoredFileDamaged, StoredFileMissing
+from app.storage import StoredFileDamaged, StoredFileMissing
+from app.stores.folder import FolderStorage
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Storage:
-    return Storage(tmp_path / "artefacts")
+def store(tmp_path: Path) -> FolderStorage:
+    return FolderStorage(tmp_path / "artefacts")
 
 
-def test_put_gives_the_digest_and_read_gives_parts(store: Storage) -> None:
+def test_put_gives_the_digest_and_read_gives_parts(store: FolderStorage) -> None:
     assert store.put("a/b.bin", b"0123456789") == hashlib.sha256(b"0123456789").hexdigest()
     assert store.read("a/b.bin") == b"0123456789"
     assert store.read("a/b.bin", offset=3, length=4) == b"3456"
 
 
-def test_a_write_that_fails_leaves_nothing(store: Storage) -> None:
+def test_a_write_that_fails_leaves_nothing(store: FolderStorage) -> None:
     def fail() -> None:
         with store.create("a/b.bin") as file:
             file.write(b"half")
@@ -32,12 +33,12 @@ def test_a_write_that_fails_leaves_nothing(store: Storage) -> None:
 
 
 @pytest.mark.parametrize("key", ["../x", "a/../../x", "/etc/passwd", "", "."])
-def test_keys_stay_below_the_root(store: Storage, key: str) -> None:
+def test_keys_stay_below_the_root(store: FolderStorage, key: str) -> None:
     with pytest.raises(ValueError, match="below the root"):
         store.path(key)
 
 
-def test_delete_tree_takes_one_prefix(store: Storage) -> None:
+def test_delete_tree_takes_one_prefix(store: FolderStorage) -> None:
     store.put("a/1", b"x")
     store.put("b/1", b"x")
 
@@ -48,15 +49,15 @@ def test_delete_tree_takes_one_prefix(store: Storage) -> None:
     assert store.read("b/1") == b"x"
 
 
-def test_what_is_not_there_is_said_with_what_to_do(store: Storage) -> None:
-    with pytest.raises(StoredFileMissing, match="Restore the folder from a backup"):
+def test_what_is_not_there_is_said_with_what_to_do(store: FolderStorage) -> None:
+    with pytest.raises(StoredFileMissing, match="Restore it from a backup"):
         store.read("datasets/lost.bin", offset=3, length=4)
     store.put("datasets", b"in the folder's place")
     with pytest.raises(StoredFileMissing):
         store.read("datasets/lost.bin")
 
 
-def test_what_cannot_be_read_or_is_not_what_was_written_is_said(store: Storage) -> None:
+def test_what_cannot_be_read_or_is_not_what_was_written_is_said(store: FolderStorage) -> None:
     digest = store.put("a/b.bin", b"0123456789")
     part = hashlib.sha256(b"345").hexdigest()
 

@@ -8,7 +8,7 @@ from app.campaigns.models import Campaign
 from app.datasets.models import Dataset
 from app.db import Base
 from app.errors import Uses
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from app.uses import MOST_NAMED, itself, name_column, restricting, uses_of
 from tests.factories import make_campaign, make_dataset, make_run
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.dialects
 
 
 def test_a_dataset_names_its_campaigns_and_the_runs_that_adapt_to_it(
-    session: Session, storage: Storage
+    session: Session, storage: FolderStorage
 ) -> None:
     run = make_run(session, storage, train=4)
     source, target = (session.get_one(Dataset, id_) for id_ in (run.source_dataset_id, run.target_dataset_id))
@@ -57,7 +57,7 @@ def test_every_table_that_keeps_one_from_being_deleted_has_names(name: str) -> N
 
 
 def test_a_dataset_in_use_says_by_what_to_a_program(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     dataset = make_dataset(session, storage)
     campaign = make_campaign(session, dataset=dataset)
@@ -82,7 +82,7 @@ def test_a_dataset_in_use_says_by_what_to_a_program(
 
 
 def test_a_person_gets_links_and_no_button_that_cannot_work(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     run = make_run(session, storage, train=4, state="succeeded")
     session.commit()
@@ -91,7 +91,7 @@ def test_a_person_gets_links_and_no_button_that_cannot_work(
     page = client.get(at, headers=HTML).text
     refused = client.post(f"{at}/delete", headers=HTML)
 
-    assert f'href="http://testserver/runs/{run.id}"' in page
+    assert f'href="/runs/{run.id}"' in page
     assert "It cannot be deleted while 1 run uses it." in page
     assert "Delete this dataset" not in page
     assert refused.status_code == 409
@@ -99,7 +99,7 @@ def test_a_person_gets_links_and_no_button_that_cannot_work(
 
 
 def test_a_campaign_that_has_started_names_what_rests_on_it(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     run = make_run(session, storage, train=4)
     session.commit()

@@ -50,11 +50,12 @@ def shown(page: Page) -> tuple[str, str]:
 
 
 def wait_for_another(page: Page, seen: tuple[str, str]) -> None:
-    """Until another picture is painted; before that, no answer is taken."""
+    """Until another question is painted, about this picture or another; before that, no answer is taken."""
     page.wait_for_function(
-        """before => document.querySelector("[data-annotate]:not([data-painting])")
-            && document.querySelector("[data-picture]").getAttribute("src") !== before""",
-        arg=seen[0],
+        """([picture, name]) => document.querySelector("[data-annotate]:not([data-painting])")
+            && (document.querySelector("[data-picture]").getAttribute("src") !== picture
+                || document.querySelector("[data-class-name]").innerText !== name)""",
+        arg=list(seen),
     )
 
 

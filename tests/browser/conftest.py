@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from sklearn.datasets import load_digits
 
 from tests.browser.screenshots import QUIET
 from tests.conftest import SERVICES_REQUIRED, postgres_database
 from tests.live import EMAIL, PASSWORD, Live, installation
+
+PATIENCE_S = 120  # machines are slow at times: what comes late has come
+expect.set_options(timeout=PATIENCE_S * 1000)
 
 
 # Fixtures of the package, not of the session: Playwright's event loop must not run on under other tests.
@@ -63,6 +66,7 @@ PHONE = {"width": 390, "height": 844}
 def desk(chromium: Browser) -> Iterator[BrowserContext]:
     """A fresh profile on a desk."""
     context = chromium.new_context(viewport=DESK)  # type: ignore[arg-type]  # a plain dict is fine
+    context.set_default_timeout(PATIENCE_S * 1000)
     yield context
     context.close()
 
@@ -71,6 +75,7 @@ def desk(chromium: Browser) -> Iterator[BrowserContext]:
 def phone(chromium: Browser) -> Iterator[BrowserContext]:
     """A fresh profile on a phone."""
     context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE_S * 1000)
     yield context
     context.close()
 

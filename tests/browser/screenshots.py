@@ -128,6 +128,8 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         "weights": "/weights",
         "models": "/models",
         "people": "/people",
+        "disk": "/disk",
+        "workers": "/workers",
         "groups": "/groups",
         "journal": "/journal",
         "account": "/account",
@@ -152,10 +154,16 @@ def addresses(context: BrowserContext) -> dict[str, str]:
         if state == "open":
             found.setdefault("annotate", f"/annotate/{campaign['id']}")
             found.setdefault("annotate-pages", f"/annotate/{campaign['id']}?mode=grid")
+    beside = "&".join(f"run={run['id']}" for run in listed("runs")[:4])
+    if "&" in beside:
+        found["compare"] = f"/runs/compare?{beside}"
+    for evaluation in listed("evaluations")[:1]:
+        found["evaluation"] = f"/evaluations/{evaluation['id']}"
     for run in listed("runs"):
         found.setdefault(f"run-{run['state']}", f"/runs/{run['id']}")
         if run["state"] == "succeeded" and "map" not in found:
             whole = context.request.get(f"/api/v1/runs/{run['id']}").json()
+            found["evaluation-new"] = f"/runs/{run['id']}/evaluations/new"
             trial = f"/trials/{whole['trials'][0]['id']}"
             found |= {
                 "pictures": f"{trial}/pictures",

@@ -17,7 +17,7 @@ from app.labels.models import LabelImport
 from app.registry import service as registry
 from app.registry.models import Model
 from app.runs.models import Run, TrialState
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import answer, make_campaign, make_dataset, make_run, make_user, questions_of
 
 CLASSES = 3
@@ -38,7 +38,7 @@ class Names:
 ONE_WORD, WORDS = Names("Abcdefghij"), Names(" quite long")
 
 
-def tell(session: Session, storage: Storage, names: Names, *, admin: User) -> dict[str, str]:
+def tell(session: Session, storage: FolderStorage, names: Names, *, admin: User) -> dict[str, str]:
     """Make one of everything and commit; gives the paths of its pages by name."""
     now = utc_now()
     classes = [names.of(f"Class{number}", CLASS_NAME) for number in range(CLASSES)]
@@ -93,7 +93,7 @@ def tell(session: Session, storage: Storage, names: Names, *, admin: User) -> di
 
 
 def _trained(
-    session: Session, storage: Storage, campaign: Campaign, target: Dataset, *, note: str, admin: User
+    session: Session, storage: FolderStorage, campaign: Campaign, target: Dataset, *, note: str, admin: User
 ) -> Model:
     """A run over a campaign that has ended, and its model."""
     run = make_run(session, storage, state=TrialState.SUCCEEDED, target=target)

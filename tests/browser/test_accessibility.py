@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.annotator import new_annotator
 from tests.browser.conftest import DESK, PHONE
+from tests.browser.keyboard import tab_to
 from tests.conftest import SERVICES_REQUIRED
 from tests.live import Live
 
@@ -20,7 +21,6 @@ from tests.live import Live
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
-MOST_TABS = 60
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 RUN_AXE = """async tags => (await axe.run({ runOnly: { type: "tag", values: tags } })).violations.map(
     v => `${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).join(" | ")}`)"""
@@ -106,19 +106,10 @@ def test_axe_finds_nothing(context: BrowserContext, live: Live, campaign: Any, a
     assert found == {}
 
 
-def focus(page: Page, selector: str) -> None:
-    """Press Tab until the element has the focus."""
-    for _ in range(MOST_TABS):
-        page.keyboard.press("Tab")
-        if page.evaluate("s => document.activeElement.matches(s)", selector):
-            return
-    raise AssertionError(f"{selector} is not reached by {MOST_TABS} presses of Tab")
-
-
 def test_keys_alone_suffice(desk: BrowserContext, live: Live, campaign: Any) -> None:
     page = desk.new_page()
     email = new_annotator(page, live)
-    focus(page, "form[action$='/sign-out'] button")
+    tab_to(page, "form[action$='/sign-out'] button")
     page.keyboard.press("Enter")
     page.wait_for_url("**/sign-in")
     expect(page.get_by_label("E-mail")).to_be_focused()
@@ -127,18 +118,18 @@ def test_keys_alone_suffice(desk: BrowserContext, live: Live, campaign: Any) -> 
     page.keyboard.type("a password of my own")
     page.keyboard.press("Enter")
     page.wait_for_url("**/annotate")
-    focus(page, f"a[role=button][href*='{campaign['id']}']")
+    tab_to(page, f"a.button[href*='{campaign['id']}']")
     page.keyboard.press("Enter")
     page.wait_for_selector("[data-shown]")
 
-    focus(page, "summary")
+    tab_to(page, "summary")
     page.keyboard.press("Enter")
-    focus(page, "#keys")
+    tab_to(page, "#keys")
     page.keyboard.press("Space")  # no single keys any more
     for value in ("no", "yes", "unsure"):
         before = page.get_attribute("[data-annotate]", "data-shown")
         with page.expect_request("**/answers") as sent:
-            focus(page, f"[data-answer={value}]")
+            tab_to(page, f"[data-answer={value}]")
             page.keyboard.press("Enter")
         body: Any = sent.value.post_data_json
         assert body["answers"][0]["value"] == value
@@ -146,14 +137,14 @@ def test_keys_alone_suffice(desk: BrowserContext, live: Live, campaign: Any) -> 
             "before => document.querySelector('[data-annotate]').dataset.shown !== before", arg=before
         )
 
-    focus(page, "[data-to-grid]")
+    tab_to(page, "[data-to-grid]")
     page.keyboard.press("Enter")
-    focus(page, "[data-tile]:nth-child(2)")
+    tab_to(page, "[data-tile]:nth-child(2)")
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
     assert float(outline.removesuffix("px")) >= 2, "one sees where one is"
     page.keyboard.press("Space")
     expect(page.get_by_role("button", name="Picture 2: yes")).to_be_focused()
-    focus(page, "[data-submit]")
+    tab_to(page, "[data-submit]")
     page.wait_for_timeout(350)  # no page is sent that is up for less
     with page.expect_request("**/answers") as sent:
         page.keyboard.press("Enter")

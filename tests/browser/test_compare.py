@@ -5,22 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from app.clock import utc_now
 from app.db import connect
 from app.runs import trials
 from app.runs.models import Run
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.browser.conftest import DESK, PHONE, sign_in
+from tests.browser.keyboard import tab_to
 from tests.factories import make_run
 from tests.live import Live
 
 # What is on the page does not depend on the database behind it: one of the two installations is enough.
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
 
-MOST_TABS = 80
 EPOCHS = 4
 
 
@@ -34,7 +34,7 @@ def runs(live: Live) -> Iterator[list[Run]]:
         with database.write.begin() as session:
             run = make_run(
                 session,
-                Storage(settings.artefact_dir),
+                FolderStorage(settings.artefact_dir),
                 seeds=(0, 1),
                 train=2,
                 method=method,
@@ -67,15 +67,6 @@ def report(epoch: int, accuracy: float) -> trials.Report:
         target_accuracy=accuracy,
         source_estimate=None,
     )
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focus is on an element."""
-    for _ in range(MOST_TABS):
-        page.keyboard.press("Tab")
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-    raise AssertionError(f"{selector} is not reached by {MOST_TABS} presses of Tab")
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "narrow"])

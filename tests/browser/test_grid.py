@@ -112,11 +112,11 @@ def test_pages_sent_without_a_network_arrive_once(
     page.keyboard.press("1")
     page.wait_for_timeout(TOO_SOON_MS)
     page.keyboard.press("Enter")
-    expect(page.locator("[data-pause=offline]")).to_be_visible(timeout=15_000)
+    expect(page.locator("[data-pause=offline]")).to_be_visible(timeout=300_000)
     expect(page.locator("[data-remark]")).to_contain_text(f"{sum(sizes)} answers wait for the network")
     anywhere.set_offline(False)
 
-    expect(page.locator("[data-pause=offline]")).to_be_hidden(timeout=30_000)
+    expect(page.locator("[data-pause=offline]")).to_be_hidden(timeout=300_000)
     wait_for_answers(live, campaign, before + sum(sizes))
     assert page.evaluate("Object.keys(localStorage).length") == 0
 
@@ -129,9 +129,13 @@ def test_pages_are_taken_back_one_after_another(desk: BrowserContext, live: Live
         send(page, lambda: page.keyboard.press("Enter"))
     page.reload()
     page.wait_for_selector("[data-shown]")
+    bar = "document.querySelector('[data-bar]').value"
+    page.wait_for_function(f"() => {bar} > 0")
+    reached = page.evaluate(bar)
 
     send(page, lambda: page.keyboard.press("z"))
     assert pictures(page) == given[1]
+    page.wait_for_function(f"(reached) => {bar} < 0.7 * reached", arg=reached)
     send(page, lambda: page.keyboard.press("z"))
     assert pictures(page) == given[0]
 
@@ -189,6 +193,7 @@ def test_pictures_that_do_not_load_keep_nobody_from_the_others(
             route.abort()
 
     desk.route("**/image*", answer)
+    desk.route("**/pictures/*", answer)
     page = desk.new_page()
     new_annotator(page, live)
     page.clock.install()

@@ -12,7 +12,7 @@ from app.db import Database, connect
 from app.runs import trials
 from app.runs.models import Run
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.browser.conftest import sign_in
 from tests.factories import make_run
 from tests.live import Live
@@ -55,7 +55,7 @@ def training(live: Live) -> Iterator[Training]:
     settings = Settings(data_dir=live.data_dir, _env_file=None)
     database = connect(settings.sqlalchemy_url)
     with database.write.begin() as session:
-        run = make_run(session, Storage(settings.artefact_dir), train=2, queued_at=utc_now())
+        run = make_run(session, FolderStorage(settings.artefact_dir), train=2, queued_at=utc_now())
         claim = trials.claim_trial(session, run.trials[0].id, by="test", now=utc_now())
     assert claim is not None
     yield Training(database, run, claim)

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, expect
 
 from app.db import connect
 from app.runs.models import Run
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.mistakes.kept import make_finished, publish
 from tests.browser.conftest import sign_in
+from tests.browser.keyboard import tab_to_name
 from tests.live import Live
 
 # What is on the page does not depend on the database behind it: one of the two installations is enough.
@@ -23,7 +24,7 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 def run(live: Live) -> Iterator[Run]:
     """A run of one seed that ended well, as its training process left it."""
     settings = Settings(data_dir=live.data_dir, _env_file=None)
-    database, storage = connect(settings.sqlalchemy_url), Storage(settings.artefact_dir)
+    database, storage = connect(settings.sqlalchemy_url), FolderStorage(settings.artefact_dir)
     with database.write.begin() as session:
         run = make_finished(session, storage)
         publish(session, storage, run)
@@ -31,30 +32,21 @@ def run(live: Live) -> Iterator[Run]:
     database.dispose()
 
 
-def tab_to(page: Page, name: str) -> None:
-    """Press the tabulator until the link of this name has the focus."""
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.ariaLabel || document.activeElement.innerText") == name:
-            return
-    pytest.fail(f"the tabulator does not reach {name!r}")
-
-
 def test_a_cell_leads_to_a_picture_and_back_by_keys_alone(desk: BrowserContext, live: Live, run: Run) -> None:
     page = desk.new_page()
     sign_in(page, live)
     page.goto(f"{live.url}/runs/{run.id}")
 
-    tab_to(page, "1: dog, taken for cat")
+    tab_to_name(page, "1: dog, taken for cat")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="1 picture of “dog” taken for “cat”")).to_be_visible()
-    tab_to(page, "Surest mistakes")
+    tab_to_name(page, "Surest mistakes")
     page.keyboard.press("Enter")
     page.wait_for_url("**only=mistakes**")
-    tab_to(page, "Of all classes")
+    tab_to_name(page, "Of all classes")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="3 pictures")).to_be_visible()
-    tab_to(page, "cat (90 %), is dog")
+    tab_to_name(page, "cat (90 %), is dog")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Taken for cat (90 %), is dog")).to_be_visible()
     shown = page.locator("img.large")
@@ -82,8 +74,9 @@ def test_a_point_of_the_map_opens_its_picture(
     expect(page.locator("[data-peek]")).to_have_text(title)
     page.mouse.click(*beside)
     expect(page.get_by_role("heading", name="Taken for owl (90 %)")).to_be_visible()
-    page.get_by_role("button", name="Back to the map").click()
-    tab_to(page, "owl (40 %)")  # the same pictures as a list
+    page.get_by_role("link", name="Back to the map").click()
+    page.wait_for_url("**/map*")
+    tab_to_name(page, "owl (40 %)")  # the same pictures as a list
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Taken for owl (40 %)")).to_be_visible()
 

@@ -17,8 +17,9 @@ from app.main import create_app
 from app.registry.models import Model
 from app.runs.workers import Machine, record_worker
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.browser.conftest import PHONE, sign_in
+from tests.browser.keyboard import tab_to_name
 from tests.factories import make_user
 from tests.live import PASSWORD, Live, free_port
 from tests.onnx_models import make_model
@@ -26,7 +27,6 @@ from tests.pictures import grey_png
 
 pytestmark = pytest.mark.browser
 
-MOST_TABS = 60
 DROP = """([field, pictures]) => {
   const dropped = new DataTransfer();
   for (const [name, data] of pictures)
@@ -46,7 +46,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Live, Mod
         webhook_hosts=("hooks.example.org",),
         _env_file=None,
     )
-    database, storage = connect(settings.sqlalchemy_url), Storage(settings.artefact_dir)
+    database, storage = connect(settings.sqlalchemy_url), FolderStorage(settings.artefact_dir)
     Base.metadata.create_all(database.engine)
     with database.write() as session:
         model = make_model(session, storage)
@@ -72,7 +72,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Live, Mod
         time.sleep(0.02)
     yield Live(environment={}, data_dir=folder, url=settings.public_url), model
     server.should_exit = True
-    thread.join(20)
+    thread.join(300)
     database.dispose()
 
 
@@ -93,19 +93,6 @@ def page(chromium: Browser, request: pytest.FixtureRequest, served: tuple[Live, 
     yield page
     context.close()
     assert [fault for fault in faults if "422" not in fault] == []  # a form that is refused on purpose
-
-
-def tab_to(page: Page, name: str) -> None:
-    """Press Tab until the control of this name has the focus."""
-    for _ in range(MOST_TABS):
-        page.keyboard.press("Tab")
-        focused = page.evaluate("""() => {
-            const e = document.activeElement;
-            return e.labels?.length ? e.labels[0].textContent : e.getAttribute("aria-label") || e.textContent;
-        }""")
-        if (focused or "").strip() == name:
-            return
-    pytest.fail(f"Tab does not reach {name!r}")
 
 
 def fits(page: Page) -> bool:
@@ -132,7 +119,7 @@ def test_pictures_that_are_dropped_are_predicted_and_admins_pages_work_by_keyboa
 
     file = tmp_path / "chosen.png"
     file.write_bytes(grey_png(250))
-    tab_to(page, "Pictures")
+    tab_to_name(page, "Pictures")
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Space")
     chooser.value.set_files(file)
@@ -140,26 +127,26 @@ def test_pictures_that_are_dropped_are_predicted_and_admins_pages_work_by_keyboa
     expect(said).to_contain_text("light")
 
     page.goto(f"{live.url}/subscriptions")
-    tab_to(page, "Address")
+    tab_to_name(page, "Address")
     page.keyboard.type("https://elsewhere.example.org/")
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("Nobody is told more than before.")
     assert fits(page)
     page.goto(f"{live.url}/subscriptions")
-    tab_to(page, "Address")
+    tab_to_name(page, "Address")
     page.keyboard.type("https://hooks.example.org/a-secret")
     page.keyboard.press("Enter")
     expect(page.get_by_label("The secret that signs notices")).to_be_visible()
     row = page.get_by_role("row").filter(has_text="https://hooks.example.org/…").last
     expect(row).to_contain_text("none yet")
-    tab_to(page, "Send a test")
+    tab_to_name(page, "Send a test: https://hooks.example.org/…")
     page.keyboard.press("Enter")
     expect(page.get_by_role("row").filter(has_text="waits to be sent").first).to_be_visible()
     assert "a-secret" not in page.content()
     assert fits(page)
 
     page.goto(f"{live.url}/runs")
-    tab_to(page, "Workers")
+    tab_to_name(page, "Workers")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Workers")).to_be_visible()
     expect(page.get_by_text("H100")).to_be_visible()
@@ -167,5 +154,5 @@ def test_pictures_that_are_dropped_are_predicted_and_admins_pages_work_by_keyboa
 
     page.goto(f"{live.url}/disk")
     expect(page.get_by_role("row").filter(has_text="Models").first).to_be_visible()
-    tab_to(page, "What uses the disk")
+    tab_to_name(page, "What uses the disk")
     assert fits(page)

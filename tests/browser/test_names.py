@@ -10,7 +10,7 @@ from sqlalchemy import select
 from app.accounts.models import Role, User
 from app.db import connect
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.browser.conftest import sign_in
 from tests.browser.story import ONE_WORD, WORDS, Names, tell
 from tests.live import Live
@@ -46,7 +46,7 @@ def story(live: Live, names: Names) -> dict[str, str]:
     with database.write() as session:
         admin = session.scalars(select(User).where(User.role == Role.ADMIN)).first()
         assert admin is not None
-        pages = tell(session, Storage(settings.artefact_dir), names, admin=admin)
+        pages = tell(session, FolderStorage(settings.artefact_dir), names, admin=admin)
     database.dispose()
     return pages
 

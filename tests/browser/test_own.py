@@ -15,7 +15,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"],
 def campaign(live: Live, dataset: Any) -> Any:
     """An open campaign with a picture beside each of its first classes."""
     examples = live.api("GET", f"/datasets/{dataset['id']}/examples")["items"]
-    classes = [{"name": name} for name in dataset["class_names"]]
+    classes: list[dict[str, Any]] = [
+        {"name": name, "description": f"Looks like {name}."} for name in dataset["class_names"]
+    ]
     for item in examples[:3]:
         classes[item["true_class"]]["example_ids"] = [item["id"]]
     return live.open_campaign("A hand of one's own", dataset, classes=classes)
@@ -49,6 +51,12 @@ def test_practice_tells_what_is_right_and_counts_nowhere(
     for number in range(3):
         page.wait_for_selector(f"[data-shown='practice-{number}']")
         assert fits(page)
+        expect(page.locator("[data-progress]")).to_have_text(f"Practice, {number + 1} of 3")
+        asked = page.inner_text("[data-class-name]")
+        expect(page.locator("[data-guide]").get_by_text(f"Looks like {asked}.")).to_be_visible()
+        assert not page.locator("[data-guide] img").locator("visible=true").count(), (
+            "one of them is asked about"
+        )
         page.keyboard.press("y")
         expect(panel).to_contain_text("This picture shows:")
         expect(page.locator("img[data-picture]")).to_be_visible()
@@ -75,7 +83,7 @@ def test_practice_can_be_skipped(phone: BrowserContext, live: Live, campaign: An
     page.wait_for_selector("[data-shown]:not([data-shown^=practice])")
 
 
-def test_the_bar_goes_forward_and_a_break_tells_figures(
+def test_the_bar_says_what_is_done_and_a_break_tells_figures(
     anywhere: BrowserContext, live: Live, campaign: Any
 ) -> None:
     page = open_screen(anywhere, live, campaign)
@@ -90,7 +98,7 @@ def test_the_bar_goes_forward_and_a_break_tells_figures(
     page.get_by_role("button", name="Undo").click()
     wait_for_another(page, seen)
 
-    assert page.evaluate(bar) >= reached
+    assert page.evaluate(bar) < reached, "what was taken back is not done"
     page.keyboard.press("p")
     expect(page.locator("[data-pause=break] [data-own]")).to_contain_text("1 yes, 1 no, 1 can't tell")
     assert fits(page)

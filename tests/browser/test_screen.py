@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Request, expect
 
-from tests.browser.annotator import counts, open_screen, shown, wait_for_another
+from tests.browser.annotator import counts, new_annotator, open_screen, shown, wait_for_another
 from tests.live import Live
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("live", ["embedded"], indirect=True)]
@@ -60,7 +60,7 @@ def test_answers_given_without_a_network_arrive_once(
     expect(page.locator("[data-remark]")).to_contain_text("5 answers wait for the network")
     anywhere.set_offline(False)
 
-    expect(page.locator("[data-remark]")).to_contain_text("Everything is sent", timeout=30_000)
+    expect(page.locator("[data-remark]")).to_contain_text("Everything is sent", timeout=300_000)
     assert sum(counts(live, campaign).values()) == before + 5
     assert page.evaluate("Object.keys(localStorage).length") == 0
 
@@ -93,16 +93,13 @@ def test_a_paused_campaign_says_so_and_goes_on_by_itself(
     live.api("POST", f"/campaigns/{campaign['id']}/pause")
     try:
         panel = page.locator("[data-pause=stopped]")
-        for _ in range(30):  # until the screen asks for more questions, and hears that there are none
-            if panel.is_visible():
-                break
-            page.keyboard.press("n")
-            page.wait_for_timeout(200)
-        expect(panel).to_contain_text("paused", timeout=15_000)
+        page.keyboard.press("n")  # the screen holds more questions, and hears with this answer to stop
+        expect(panel).to_contain_text("paused", timeout=300_000)
+        expect(panel).to_contain_text("goes on by itself")
     finally:
         live.api("POST", f"/campaigns/{campaign['id']}/open")
 
-    page.wait_for_selector("[data-picture]:not([hidden])", timeout=30_000)
+    page.wait_for_selector("[data-picture]:not([hidden])", timeout=300_000)
     assert page.evaluate("Object.keys(localStorage).length") == 0, (
         "what was answered while it paused was sent"
     )
@@ -154,3 +151,38 @@ def test_a_picture_that_cannot_be_used_is_said_to_be_by_key_and_by_button(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("[data-remark]")).to_contain_text("cannot be used")
+
+
+def test_a_closed_campaign_promises_nothing(desk: BrowserContext, live: Live, dataset: Any) -> None:
+    campaign = live.open_campaign("Over soon", dataset)
+    page = open_screen(desk, live, campaign)
+    live.api("POST", f"/campaigns/{campaign['id']}/close")
+
+    page.keyboard.press("n")
+
+    panel = page.locator("[data-pause=stopped]")
+    expect(panel).to_contain_text("closed", timeout=300_000)
+    expect(panel.get_by_text("goes on by itself")).to_be_hidden()
+
+
+def test_a_screen_that_nobody_touches_gives_its_questions_back(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = desk.new_page()
+    page.clock.install()
+    new_annotator(page, live)
+    page.goto(f"{live.url}/annotate/{campaign['id']}?mode=card")
+    seen = shown(page)
+
+    with page.expect_response("**/leases/renew"):
+        page.clock.fast_forward("01:00")
+    with page.expect_response("**/leases/release"):
+        page.clock.fast_forward("06:00")
+    with page.expect_response("**/questions") as again:
+        page.mouse.move(200, 200)
+
+    first = again.value.json()["questions"][0]
+    assert str(first["id"]) == page.get_attribute("[data-annotate]", "data-shown"), "nobody took it meanwhile"
+    assert shown(page) == seen
+    page.keyboard.press("n")
+    wait_for_another(page, seen)

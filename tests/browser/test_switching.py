@@ -165,3 +165,27 @@ def test_without_a_network_the_other_view_shows_what_is_held(
     wait_for_answers(live, campaign, BLOCK - 1 + 2 + size)
     at_rest(page)
     page.wait_for_selector("[data-tile]")
+
+
+def test_what_is_undone_on_cards_stands_unmarked_on_a_page(
+    desk: BrowserContext, live: Live, campaign: Any
+) -> None:
+    page = open_screen(desk, live, campaign)
+    undone = []
+    for key in ("u", "-"):
+        seen = shown(page)
+        undone.append(seen[0])
+        page.keyboard.press(key)
+        wait_for_another(page, seen)
+    for _ in undone:
+        seen = shown(page)
+        page.keyboard.press("z")
+        wait_for_another(page, seen)
+    expect(page.locator("[data-remark]")).to_contain_text("Undone")
+
+    on_page = to_pages(page)
+
+    assert set(undone) <= set(on_page)
+    marks = page.locator("[data-tile]").evaluate_all("(tiles) => tiles.map((tile) => tile.dataset.value)")
+    assert set(marks) == {"no"}
+    expect(page.locator("[data-remark]")).to_have_text("")

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.datasets.intake.__main__ import FilesRefused, take_in
 from app.datasets.intake.shards import Record, read_records
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.files.refusal import Refused
 
 NAME, TABLE, PREFIX = "upload.zip", "table.csv", "d"
@@ -16,7 +16,7 @@ NAME, TABLE, PREFIX = "upload.zip", "table.csv", "d"
 
 def taken(root: Path, data: bytes, *, table: bytes | None = None, **choices: Any) -> dict[str, Any]:
     """The result of an import, with its records by file name; or {"refused": ...}."""
-    storage = Storage(root)
+    storage = FolderStorage(root)
     storage.put("u/data", data)
     upload = {"kind": "auto", "name": NAME, "data": "u/data", **choices}
     if table is not None:
@@ -31,7 +31,7 @@ def taken(root: Path, data: bytes, *, table: bytes | None = None, **choices: Any
 
 def records_of(root: Path) -> dict[str, Record]:
     """The last import's records, by file name."""
-    found = [record for some in read_records(Storage(root), PREFIX, chunk=100) for record in some]
+    found = [record for some in read_records(FolderStorage(root), PREFIX, chunk=100) for record in some]
     return {str(record.filename): record for record in found}
 
 

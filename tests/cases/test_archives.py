@@ -1,12 +1,16 @@
 """Archives as people make them, and what an import makes of each."""
 
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from app.datasets.intake.shards import Record, read_records
+from app.datasets.intake.tables import read_table
+from app.stores.folder import FolderStorage
 from tests.app.datasets.files import npz_of, picture, zip_of
-from tests.cases.taking import as_finder_packs, packed_as, places, taken
+from tests.cases.taking import PREFIX, as_finder_packs, packed_as, places, taken
 
 A, B, C, D = (picture(mode="L", shade=shade) for shade in range(4))
 TWO = {"1.png": A, "2.png": B}
@@ -31,7 +35,10 @@ ZIPS: dict[str, tuple[dict[str, bytes], dict[str, tuple[str, str | None]], list[
     "three splits": (
         {"README.roboflow.txt": b"x", **THREE_SPLITS},
         {path: ("test" if path.startswith("test") else "train", path.split("/")[1]) for path in THREE_SPLITS},
-        ['"valid" joins the training images, because there is a test split, too.'],
+        [
+            '"valid" joins the training images, because there is a test split, too.',
+            "1 file is no picture and was left out: 1 .txt.",
+        ],
     ),
     "train and validation alone": (
         {"train/cat/1.png": A, "validation/cat/2.png": B},
@@ -56,7 +63,7 @@ ZIPS: dict[str, tuple[dict[str, bytes], dict[str, tuple[str, str | None]], list[
     "classes called test and train below splits": (
         {"train/test/1.png": A, "test/train/2.png": B},
         {"train/test/1.png": ("train", "test"), "test/train/2.png": ("test", "train")},
-        [],
+        ["The training images are of test, the test images of train: no class is in both."],
     ),
     "a dot in front": (
         {"./cat/1.png": A, "./dog/2.png": B},
@@ -117,6 +124,16 @@ TABLES = {
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
 def test_a_table_as_people_make_it(table: bytes, tmp_path: Path) -> None:
     assert places(taken(tmp_path, zip_of(TWO), table=table)) == TWO_PLACES
+
+
+def test_a_long_table_with_an_index_without_a_name_is_judged_once() -> None:
+    lines = "".join(f"{number},{number}.png,cat\n" for number in range(20_000))
+    start = time.monotonic()
+
+    table = read_table(f",filename,class\n{lines}".encode(), "labels.csv")
+
+    assert len(table.rows) == 20_000
+    assert time.monotonic() - start < 60  # judged at each of its lines anew it takes half an hour
 
 
 def test_a_table_finds_a_name_whose_accents_are_apart(tmp_path: Path) -> None:
@@ -198,9 +215,45 @@ def test_where_they_are_not_the_admin_is_asked(tmp_path: Path) -> None:
 def test_labels_that_count_from_1_are_told(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(0, 255, (10, 8, 8), dtype=np.uint8)
 
-    result = taken(tmp_path, npz_of(x_train=images, y_train=np.arange(1, 11)))
+    data = npz_of(x_train=images, y_train=np.arange(1, 11))
 
-    assert result["notes"][0].startswith("No image is of the class 0; if the labels count from 1")
+    refused = taken(tmp_path, data)["refused"]
+    from_1 = taken(tmp_path, data, first_class="1")
+    from_0 = taken(tmp_path, data, first_class="0")
+    some = taken(tmp_path, npz_of(x_train=images, y_train=np.repeat([1, 4], 5)))
+
+    assert (
+        "numbers its classes from 1 to 10, and none is 0: counted from 1 there are 10 classes; counted"
+        in refused
+    )
+    assert "say first_class=1 or first_class=0" in refused
+    assert (from_1["class_names"], from_0["class_names"]) == (
+        [str(number) for number in range(1, 11)],
+        [str(number) for number in range(11)],
+    )
+    joins_0 = taken(tmp_path, data, class_names=["0", "1"])
+    joins_1 = taken(tmp_path, data, class_names=["1", "2"])
+    assert (joins_0["class_names"], joins_1["class_names"]) == (from_0["class_names"], from_1["class_names"])
+    assert some["notes"][0].startswith("No image is of the class 0; if the labels count from 1")
+
+
+def test_names_tell_from_where_labels_count(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 255, (3, 8, 8), dtype=np.uint8)
+    named = npz_of(x_train=images, y_train=np.array([1, 2, 3]), class_names=np.array(["cat", "dog", "owl"]))
+    zero = npz_of(x_train=images, y_train=np.array([0, 2, 1]), class_names=np.array(["cat", "dog", "owl"]))
+
+    refused = taken(tmp_path, named)["refused"]
+    result = taken(tmp_path, named, first_class="1")
+
+    assert "counted from 1, 1 is 'cat'; counted from 0, it is 'dog', and a name is missing" in refused
+    assert result["class_names"] == ["cat", "dog", "owl"]
+    assert [record.true_class for record in all_records(tmp_path)] == [0, 1, 2]
+    assert "cannot count from 1" in taken(tmp_path, zero, first_class="1")["refused"]
+
+
+def all_records(root: Path) -> list[Record]:
+    """The last import's, in order; arrays have no file names."""
+    return [record for some in read_records(FolderStorage(root), PREFIX, chunk=100) for record in some]
 
 
 def test_all_bad_files_are_named_at_once_and_the_others_can_go_on(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ TAKEN = {
     "no zone": (b"position,class_name,answered_at\n0,1,2026-01-02 03:04:05\n", {0: "1"}),
     "spaces": (b"position,class_name\n0, 1 \n", {0: "1"}),
     "capitals": (b"position,class_name,answer\n0,1,YES\n", {0: "1"}),
+    "an answer of one letter": (b"position,class_name,answer\n0,1,Y\n1,2,y\n", {0: "1", 1: "2"}),
+    "as a spreadsheet saves Unicode": ("position\tclass_name\n0\t1\n".encode("utf-16"), {0: "1"}),
     "as a spreadsheet saves": (b"\xef\xbb\xbfPosition,Class_Name\r\n0,1\r\n", {0: "1"}),
 }
 
@@ -67,9 +69,8 @@ REFUSED = {
         "not like 2026-11-21T12:00Z",
     ),
     "another column": (b"image_id,label\n0,1\n", "The first line must name the columns"),
-    "UTF-16": ("position,class_name\n0,1\n".encode("utf-16"), "not in UTF-8"),
+    "an old encoding": ("position,class_name\n0,Käse\n".encode("cp1252"), "save it as “CSV UTF-8”"),
     "a word": (b"position,class_name\n0,ONE\n", "the class 'ONE', which this campaign does not have"),
-    "an answer of one letter": (b"position,class_name,answer\n1,1,Y\n", "answers 'y' instead of yes, no"),
     "JSON-MIN": (
         b'[{"image": "/data/upload/1/3f2a-1.png", "id": 1, "choice": "1"}]',
         "(its JSON, not JSON-MIN)",

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.datasets.files import picture, zip_of
 from tests.factories import make_dataset
 
@@ -17,7 +17,7 @@ from tests.factories import make_dataset
     "names", [["Cat", "cat"], ["cat", "cat\u200b"], ["caf\u00e9", "cafe\u0301"], ["cat", "cat "]]
 )
 def test_names_that_people_cannot_tell_apart_are_refused(
-    client: TestClient, session: Session, storage: Storage, names: list[str]
+    client: TestClient, session: Session, storage: FolderStorage, names: list[str]
 ) -> None:
     dataset = make_dataset(session, storage)
     session.commit()
@@ -32,7 +32,7 @@ def test_names_that_people_cannot_tell_apart_are_refused(
     "names", [["size: large", "size: small"], ["other", "size: large"], ["None", "NaN", "true"]]
 )
 def test_a_draft_that_is_saved_unchanged_is_unchanged(
-    client: TestClient, session: Session, storage: Storage, names: list[str]
+    client: TestClient, session: Session, storage: FolderStorage, names: list[str]
 ) -> None:
     dataset = make_dataset(session, storage, class_names=names)
     session.commit()

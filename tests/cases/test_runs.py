@@ -4,7 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import answer, make_campaign, make_dataset, questions_of
 
 
@@ -17,7 +17,7 @@ from tests.factories import answer, make_campaign, make_dataset, questions_of
     ],
 )
 def test_a_target_is_scored_by_names_that_are_the_same_and_says_which_are_not(
-    client: TestClient, session: Session, storage: Storage, names: list[str], told: str | None
+    client: TestClient, session: Session, storage: FolderStorage, names: list[str], told: str | None
 ) -> None:
     source = make_dataset(session, storage, train=90, class_names=["cat", "dog", "owl"])
     target = make_dataset(session, storage, train=30, test=30, class_names=names)

@@ -16,7 +16,7 @@ from clarinet.data.domains import draw_held_out, prepare
 from clarinet.data.feeding import taken
 from clarinet.data.fingerprint import fingerprint
 from clarinet.data.npz import load_npz
-from clarinet.recipes.errors import DataError
+from clarinet.recipes.errors import DataError, FilesLeftOut
 from clarinet.run.relabelling import with_pseudo_labels
 from tests.clarinet.factories import in_memory, make_config, make_data
 
@@ -296,7 +296,8 @@ class TestLoadNpz:
         images = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
         np.savez(tmp_path / "a.npz", x_train=images, y_train=np.array([1, 0], dtype=np.uint8), idx=[1])
 
-        arrays = load_npz(tmp_path / "a.npz")
+        with pytest.warns(FilesLeftOut, match='"idx" is no array that is understood and was left out'):
+            arrays = load_npz(tmp_path / "a.npz")
 
         assert set(arrays) == {"x_train", "y_train"}
         assert torch.equal(arrays["x_train"], torch.from_numpy(images))

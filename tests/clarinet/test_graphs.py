@@ -21,7 +21,7 @@ from tests.clarinet.test_step import CASES
 
 CPU = torch.device("cpu")
 OF_THE_CHECK = "ignore:Synchronization debug mode"  # of torch about itself, where it is switched on
-STEPS, EPOCH_STEPS = 36, 12
+STEPS, EPOCH_STEPS = 24, 8
 Run = tuple[TrainConfig, RunState, Objective]
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

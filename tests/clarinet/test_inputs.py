@@ -34,7 +34,12 @@ def arguments(tmp_path: Path) -> Namespace:
             pixels = image.numpy() // (1 + folder.startswith("target"))  # in other light
             Image.fromarray(pixels).save(tmp_path / folder / f"{index:02}.png")
     return Namespace(
-        source=tmp_path / "source", target=tmp_path / "target", labels=None, classes=None, skip_bad=False
+        source=tmp_path / "source",
+        target=tmp_path / "target",
+        labels=None,
+        first_class=None,
+        classes=None,
+        skip_bad=False,
     )
 
 
@@ -180,6 +185,7 @@ class TestWithoutTestImages:
         assert torch.equal(target["y_train"], inputs.source["y_train"])
 
 
+@pytest.mark.filterwarnings("ignore::clarinet.recipes.errors.ColumnsLeftOut")
 def test_labels_without_names_are_never_taken_for_the_folders(campaign: Namespace) -> None:
     """The campaign counts in its own order, of which such a file tells nothing."""
     campaign.labels.write_text(campaign.labels.read_text().replace("class_name", "remark"))
@@ -191,6 +197,7 @@ def test_labels_without_names_are_never_taken_for_the_folders(campaign: Namespac
     assert (inputs.class_names, inputs.num_classes) == (None, 3)
 
 
+@pytest.mark.filterwarnings("ignore::clarinet.recipes.errors.ColumnsLeftOut")
 def test_labels_that_do_not_count_the_classes_need_the_number(campaign: Namespace) -> None:
     campaign.labels.write_text(campaign.labels.read_text().replace("num_classes", "remark"))
 

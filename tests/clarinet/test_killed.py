@@ -67,7 +67,7 @@ def process_of(target: Callable[..., None], *arguments: object) -> Iterator[Base
     process = PROCESSES.Process(target=target, args=arguments)
     process.start()
     yield process
-    process.join(60)
+    process.join(300)
     assert process.exitcode == -signal.SIGKILL
 
 

@@ -1,7 +1,9 @@
 """Label files: what the application writes is read back; what is broken is refused in a sentence."""
 
 import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +12,10 @@ from app.labels.exports.formats import ExportFormat
 from app.labels.exports.labels import pieces
 from app.labels.importing.reading import read_answers
 from app.runs.labels import freeze
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import COMPLEMENTARY, TRUE, LabelRow, Labels
-from clarinet.recipes.errors import ClassesNotCounted, DataError
+from clarinet.recipes.errors import ClassesNotCounted, ColumnsLeftOut, DataError
 
 # Image 4 is not class 2 and not class 0; image 1 is class 2.
 GIVEN = [
@@ -27,7 +29,7 @@ NAMES = ("cat", "=dog", "owl, grey")
 def write(kind: str, folder: Path, names: tuple[str, ...] = NAMES) -> Path:
     """A file of the application with these labels."""
     if kind == "snapshot":
-        storage = Storage(folder)
+        storage = FolderStorage(folder)
         labels = Labels(
             example_ids=np.array([91, 94, 94]),
             positions=np.array([1, 4, 4]),
@@ -158,7 +160,7 @@ class TestProbabilities:
     def test_they_are_read_where_all_labels_have_one(self, tmp_path: Path) -> None:
         path = tmp_path / "l.csv"
 
-        path.write_text(f"{HEADER}\n0,true,1,1,0.25\n1,complementary,0,1,0.5\n")
+        path.write_text(f"{HEADER},excluded\n0,true,1,1,0.25,\n1,complementary,0,1,0.5,\n")
         complete = load_labels(path, images=2, num_classes=2).probabilities
         path.write_text(f"{HEADER}\n0,true,1,1,0.25\n1,complementary,0,1,\n")
         partial = load_labels(path, images=2, num_classes=2).probabilities
@@ -198,7 +200,7 @@ class TestProbabilities:
         ),
         ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": 1, "weight": 1}), "no list"),
         ("l.jsonl", json.dumps({"position": 0, "kind": "true", "classes": "1", "weight": 1}), "no list"),
-        ("l.npz", "not a zip", r'l\.npz" is cut short or no zip file at all'),
+        ("l.npz", "not a zip", r'l\.npz" is text and no zip file at all'),
         ("l.npz", "", "no zip file at all"),
         ("l.npz", "PK\x03\x04 and no more", "no zip file at all"),
     ],
@@ -225,3 +227,71 @@ def test_a_missing_file_and_arrays_of_unequal_length_are_a_sentence(tmp_path: Pa
     np.savez(path, positions=ones, kinds=ones, classes=ones, weights=[1, -1])
     with pytest.raises(DataError, match=r"label 2 of .*: weight is -1"):
         load_labels(path, images=2, num_classes=2)
+
+
+def test_an_npz_may_say_that_nobody_knows_a_probability(tmp_path: Path) -> None:
+    path = tmp_path / "l.npz"
+    one: dict[str, Any] = {
+        "positions": np.arange(2),
+        "kinds": np.zeros(2, int),
+        "classes": np.zeros(2, int),
+        "weights": np.ones(2),
+    }
+
+    np.savez(path, **one, probabilities=np.array([0.5, np.nan]))
+    labels = load_labels(path, images=2, num_classes=2)
+
+    assert (len(labels), labels.probabilities) == (2, None)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "npz"])
+def test_unequal_probabilities_without_a_word_on_excluded_classes_are_said(
+    tmp_path: Path, ending: str
+) -> None:
+    def written(chances: list[float], *, says: bool) -> Path:
+        path = tmp_path / f"l.{ending}"
+        if ending == "npz":
+            more: dict[str, Any] = {"excluded": np.full((2, 1), -1)} if says else {}
+            about: dict[str, Any] = {
+                "positions": [0, 1],
+                "kinds": [1, 1],
+                "classes": [0, 1],
+                "weights": [1.0, 1.0],
+            }
+            np.savez(path, **about, probabilities=chances, **more)
+        elif ending == "csv":
+            lines = [f"{n},complementary,{n},1,{chance}" for n, chance in enumerate(chances)]
+            head = "position,kind,class,weight,probability" + ",excluded" * says
+            path.write_text("\n".join([head, *(line + "," * says for line in lines)]) + "\n")
+        else:
+            entry: dict[str, Any] = {"kind": "complementary", "weight": 1}
+            entry |= {"excluded": []} if says else {}
+            lines = [
+                json.dumps(entry | {"position": n, "classes": [n], "probability": chance})
+                for n, chance in enumerate(chances)
+            ]
+            path.write_text("\n".join(lines) + "\n")
+        return path
+
+    with pytest.warns(ColumnsLeftOut, match="nothing says which classes were excluded"):
+        load_labels(written([0.25, 0.5], says=False), images=2, num_classes=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_labels(written([0.25, 0.5], says=True), images=2, num_classes=2)
+        load_labels(written([0.5, 0.5], says=False), images=2, num_classes=2)
+
+
+def test_what_earlier_answers_had_ruled_out_is_read_and_must_be_classes(tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text(
+        "position,kind,class,weight,probability,excluded\n0,true,2,1,0.6,0 1\n0,complementary,0,1,0.25,\n"
+    )
+
+    read = load_labels(path, images=2, num_classes=4)
+    path.write_text("position,kind,class,weight,probability,excluded\n0,true,2,1,0.6,0 4\n")
+
+    assert read.excluded is not None
+    assert read.excluded.tolist() == [[0, 1], [-1, -1]]
+    assert read.true_alone().classes.tolist() == [2]
+    with pytest.raises(DataError, match=r"label 1 of .* excludes 0, 4; there are 4 classes"):
+        load_labels(path, images=2, num_classes=4)

@@ -14,7 +14,7 @@ from PIL import Image, ImageCms
 from clarinet import save_model, train
 from clarinet.data import images as resizing
 from clarinet.data.images import resized
-from clarinet.files import pictures
+from clarinet.files import depths, pictures
 from clarinet.files.pictures import decoded
 from clarinet.networks.classifier import ModelSpec
 from tests.clarinet.factories import make_config, make_data, noisy_levels
@@ -88,7 +88,7 @@ def test_a_large_file_has_the_same_pixels_in_bands(
     ]
     whole = [decoded(path, **option) for option in options]
 
-    monkeypatch.setattr(pictures, "BAND_PIXELS", 500)
+    monkeypatch.setattr(depths, "BAND_PIXELS", 500)
 
     for before, option in zip(whole, options, strict=True):
         assert np.array_equal(decoded(path, **option), before)
@@ -103,18 +103,18 @@ def test_a_profile_and_a_transparent_colour_hold_in_every_band(
     made(mode).save(tmp_path / "a.png", transparency=first, icc_profile=PROFILE)
     whole = decoded(tmp_path / "a.png", side=None)
 
-    monkeypatch.setattr(pictures, "BAND_PIXELS", 500)
+    monkeypatch.setattr(depths, "BAND_PIXELS", 500)
 
     assert np.array_equal(decoded(tmp_path / "a.png", side=None), whole)
     assert (whole[0, 0] == 255).all()
 
 
-def peak_mb(tmp_path: Path, picture: Path) -> float:
+def peak_mb(folder: Path, picture: Path) -> float:
     """The peak of a fresh process that predicts a picture, in megabytes."""
-    words = ["predict", "--model", str(tmp_path / "m"), "--images", str(picture), "--device", "cpu"]
+    words = ["predict", "--model", str(folder / "m"), "--images", str(picture), "--device", "cpu"]
     code = (
         "import resource, sys; from clarinet.commands.cli import main; "
-        f"assert main({[*words, '--out', str(tmp_path / 'out.csv')]!r}) == 0; "
+        f"assert main({[*words, '--out', str(folder / 'out.csv')]!r}) == 0; "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     done = subprocess.run(
@@ -128,16 +128,25 @@ def peak_mb(tmp_path: Path, picture: Path) -> float:
     return int(done.stdout.split()[-1]) * 1024 / 1e6  # Linux counts in kibibytes
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """A folder with a model, and the peak of a process that predicts a small picture."""
+    folder = tmp_path_factory.mktemp("model")
+    save_model(
+        folder / "m" / "model.safetensors", train(make_config(epochs=1, pretraining_share=0), make_data())
+    )
+    Image.fromarray(noisy_levels(128, 128, 3).numpy()).save(folder / "small.png")
+    return folder, peak_mb(folder, folder / "small.png")
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are counted in other units elsewhere")
 @pytest.mark.parametrize("ending", ["png", "jpg"])
-def test_a_picture_of_24_megapixels_takes_little_memory(ending: str, tmp_path: Path) -> None:
-    save_model(
-        tmp_path / "m" / "model.safetensors", train(make_config(epochs=1, pretraining_share=0), make_data())
-    )
-    for name, side in (("small", (128, 128)), ("large", (4000, 6000))):
-        Image.fromarray(noisy_levels(*side, 3).numpy()).save(tmp_path / f"{name}.{ending}", compress_level=1)
+def test_a_picture_of_24_megapixels_takes_little_memory(
+    ending: str, model: tuple[Path, float], tmp_path: Path
+) -> None:
+    folder, small = model
+    large = tmp_path / f"large.{ending}"
+    Image.fromarray(noisy_levels(4000, 6000, 3).numpy()).save(large, compress_level=1)
 
-    small, large = (peak_mb(tmp_path, tmp_path / f"{name}.{ending}") for name in ("small", "large"))
-
-    assert large - small < MOST_MB
+    assert peak_mb(folder, large) - small < MOST_MB

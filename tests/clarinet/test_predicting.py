@@ -177,7 +177,7 @@ def test_folders_of_numbers_are_the_classes_of_a_model_without_names(
     [
         (["dog/1.png", "cow/1.png"], "none in common; name the folders as the model's classes are called"),
         (["1.png"], "lie in no class folders"),
-        (["low/1.png"], "and a single class as"),
+        (["owl/1.png"], "and a single class as"),
     ],
 )
 def test_a_folder_that_says_nothing_is_refused(

@@ -28,6 +28,12 @@ def fonts() -> Glyphs:
     return glyphs()
 
 
+@pytest.fixture(scope="module")
+def many(fonts: Glyphs) -> tuple[Tensor, Tensor]:
+    """The first three thousand images of seed 0, and their labels."""
+    return drawn(3 * CHUNK, fonts)
+
+
 def drawn(count: int, fonts: Glyphs, seed: int = 0) -> tuple[Tensor, Tensor]:
     images, labels = zip(*synthetic_digits(count, fonts, seed=seed), strict=True)
     return torch.cat(images), torch.cat(labels)
@@ -84,22 +90,24 @@ class TestGlyphs:
 
 class TestSyntheticDigits:
     @pytest.mark.long
-    def test_image_and_label_depend_on_seed_and_position_alone(self, fonts: Glyphs) -> None:
+    def test_image_and_label_depend_on_seed_and_position_alone(
+        self, fonts: Glyphs, many: tuple[Tensor, Tensor]
+    ) -> None:
         few, few_labels = drawn(5, fonts)
-        many, many_labels = drawn(CHUNK + 3, fonts)
+        images, labels = many
 
         assert few.dtype == torch.uint8
         assert few.shape == (5, 32, 32, 3)
-        assert torch.equal(few, many[:5])
-        assert torch.equal(few_labels, many_labels[:5])
-        assert not torch.equal(many[:3], many[CHUNK:])
+        assert torch.equal(few, images[:5])
+        assert torch.equal(few_labels, labels[:5])
+        assert not torch.equal(images[:3], images[CHUNK : CHUNK + 3])
         assert not torch.equal(few, drawn(5, fonts, seed=1)[0])
 
     @pytest.mark.long
-    def test_all_digits_come_about_equally_often(self, fonts: Glyphs) -> None:
-        counts = torch.bincount(drawn(3 * CHUNK, fonts)[1], minlength=10)
+    def test_all_digits_come_about_equally_often(self, many: tuple[Tensor, Tensor]) -> None:
+        counts = torch.bincount(many[1], minlength=10)
 
-        assert int(counts.min()) > 0.8 * 3 * CHUNK / 10
+        assert int(counts.min()) > 0.8 * len(many[1]) / 10
 
     @pytest.mark.long
     def test_the_label_is_the_digit_in_the_middle(self, fonts: Glyphs) -> None:
@@ -120,15 +128,14 @@ class TestSyntheticDigits:
             assert bool(inked[labels != digit].float().mean() < 0.02)
 
     @pytest.mark.long
-    def test_ink_is_told_from_ground(self, fonts: Glyphs) -> None:
-        images, _ = drawn(CHUNK, fonts)
-        extent = images.flatten(1, 2).float()
+    def test_ink_is_told_from_ground(self, many: tuple[Tensor, Tensor]) -> None:
+        extent = many[0].flatten(1, 2).float()
 
         assert float((extent.amax(1) - extent.amin(1)).amax(1).min()) > 20
 
 
 @pytest.mark.long
-def test_another_processor_draws_the_same_bytes(fonts: Glyphs) -> None:
+def test_another_processor_draws_the_same_bytes(many: tuple[Tensor, Tensor]) -> None:
     """One without vector instructions; in float32 it drew 12 of these 3 million bytes otherwise."""
     program = (
         "import sys; from clarinet.reproduction.glyphs import glyphs;"
@@ -143,7 +150,7 @@ def test_another_processor_draws_the_same_bytes(fonts: Glyphs) -> None:
         check=True,
     )
 
-    assert other.stdout == drawn(1024, fonts)[0].numpy().tobytes()
+    assert other.stdout == many[0][:1024].numpy().tobytes()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Tests of processes need a database that other processes can open, and must leave no process behind."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,14 +15,14 @@ from app.db import Base, connect
 from app.jobs import Job
 from app.runs.models import Run, Trial
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.recipes.methods import config_for
 from tests.factories import make_run
 from worker.context import Context
 from worker.trainer.trial_data import TrialData, load
 
 
-def wait_until(condition: Callable[[], bool], *, timeout_s: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], *, timeout_s: float = 300) -> None:
     """Wait for another process; fails when it takes too long."""
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -75,8 +76,14 @@ def context(own_database_url: str, tmp_path: Path, jobs_sent: list[Job]) -> Iter
     )
     database = connect(settings.sqlalchemy_url)
     Base.metadata.create_all(database.engine)
-    yield Context(settings, database, Storage(settings.artefact_dir), jobs_sent.append)
+    yield Context(settings, database, FolderStorage(settings.artefact_dir), jobs_sent.append)
     database.dispose()
+
+
+def folder_of(context: Context) -> FolderStorage:
+    """Where its artefacts lie as files."""
+    assert isinstance(context.storage, FolderStorage)
+    return context.storage
 
 
 def trial_of(context: Context, trial_id: UUID) -> Trial:
@@ -105,10 +112,7 @@ SUPERVISE = """
 import sys
 from uuid import UUID
 from app.settings import Settings
-from clarinet.recipes.methods import config_for
-from tests.factories import make_run
 from worker.context import Context
-from worker.trainer.trial_data import TrialData, load
 from worker.supervisor import train_trial
 train_trial(Context.of(Settings()), UUID(sys.argv[1]))
 """
@@ -127,3 +131,22 @@ def loaded(context: Context) -> tuple[Run, TrialData]:
             dataset.made = "regenerated, seed 0" if is_target else "regenerated, seed 1"
         session.flush()
         return run, load(session, context.storage, run, config_for("clarinet"))
+
+
+@pytest.fixture
+def without_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without the packages, where no test waits seconds for a file that it does not look at."""
+    monkeypatch.setattr("clarinet.export.onnx.find_spec", lambda _: None)
+
+
+@pytest.fixture
+def trainers_without_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training processes find no package for a file that takes them seconds, where no test looks at it."""
+    folder = tmp_path / "without-onnx"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import importlib.util as util\n"
+        "find = util.find_spec\n"
+        "util.find_spec = lambda name, package=None: None if name == 'onnx' else find(name, package)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{folder}:{os.environ.get('PYTHONPATH', '')}")

@@ -21,7 +21,7 @@ from app.fast.answering import answer
 from app.fast.leasing import lease
 from app.journal.models import Action, Entry
 from app.migrate import upgrade
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.conftest import postgres_database
 from tests.factories import make_campaign, make_run, make_user
 from worker.backup import copying, rows
@@ -47,12 +47,12 @@ def opened(url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    return Storage(tmp_path / "first")
+def storage(tmp_path: Path) -> FolderStorage:
+    return FolderStorage(tmp_path / "first")
 
 
 @pytest.fixture
-def campaign(database: Database, storage: Storage) -> Campaign:
+def campaign(database: Database, storage: FolderStorage) -> Campaign:
     """Something of everything that matters: people, images, labels, a run with its frozen labels."""
     with database.write.begin() as session:
         campaign = make_campaign(session, examples=40)
@@ -80,7 +80,7 @@ def digests_of(database: Database) -> dict[str, str]:
     return found
 
 
-def files_of(storage: Storage) -> dict[str, bytes]:
+def files_of(storage: FolderStorage) -> dict[str, bytes]:
     return {
         path.relative_to(storage.root).as_posix(): path.read_bytes()
         for path in storage.root.rglob("*")
@@ -104,7 +104,7 @@ def answer_on(database: Database, campaign: Campaign, stop: threading.Event, giv
 
 @pytest.mark.long
 def test_what_is_copied_while_people_answer_comes_back(
-    database: Database, storage: Storage, campaign: Campaign, tmp_path: Path
+    database: Database, storage: FolderStorage, campaign: Campaign, tmp_path: Path
 ) -> None:
     stop, given = threading.Event(), list[int]()
     people = [threading.Thread(target=answer_on, args=(database, campaign, stop, given)) for _ in range(2)]
@@ -123,7 +123,7 @@ def test_what_is_copied_while_people_answer_comes_back(
 
     with postgres_database() as other_url:
         for number, url in enumerate((f"sqlite:///{tmp_path / 'second.db'}", other_url)):
-            second, folder = connect(url), Storage(tmp_path / f"second-{number}")
+            second, folder = connect(url), FolderStorage(tmp_path / f"second-{number}")
             restored = copying.restore(second, folder, quiet.path)
             assert restored.rows == quiet.rows
             assert digests_of(second) == digests_of(database)
@@ -133,7 +133,7 @@ def test_what_is_copied_while_people_answer_comes_back(
             second.dispose()
 
     third = connect(f"sqlite:///{tmp_path / 'third.db'}")
-    copying.restore(third, Storage(tmp_path / "third"), moving.path)
+    copying.restore(third, FolderStorage(tmp_path / "third"), moving.path)
     with third.read.begin() as session:
         answers = session.scalar(select(func.count()).select_from(Answer)) or 0
         tallied = session.scalar(select(func.sum(Tally.no))) or 0
@@ -171,15 +171,17 @@ on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @on_sqlite
 @pytest.mark.usefixtures("campaign")
 class TestRefusals:
-    def test_a_place_where_something_is(self, database: Database, storage: Storage, tmp_path: Path) -> None:
+    def test_a_place_where_something_is(
+        self, database: Database, storage: FolderStorage, tmp_path: Path
+    ) -> None:
         made = copying.backup(database, storage, tmp_path / "backups")
         with pytest.raises(BackupRefused, match=r"files in .* already"):
             copying.restore(database, storage, made.path)
         with pytest.raises(BackupRefused, match="rows already"):
-            copying.restore(database, Storage(tmp_path / "new"), made.path)
-        assert files_of(Storage(tmp_path / "new")) == {}
+            copying.restore(database, FolderStorage(tmp_path / "new"), made.path)
+        assert files_of(FolderStorage(tmp_path / "new")) == {}
 
-    def test_a_damaged_backup(self, database: Database, storage: Storage, tmp_path: Path) -> None:
+    def test_a_damaged_backup(self, database: Database, storage: FolderStorage, tmp_path: Path) -> None:
         made = copying.backup(database, storage, tmp_path / "backups")
         other = connect(f"sqlite:///{tmp_path / 'other.db'}")
         for damaged in (
@@ -190,18 +192,18 @@ class TestRefusals:
             whole = damaged.read_bytes()
             damaged.write_bytes(whole[:-1])
             with pytest.raises(BackupRefused, match=r"is damaged|is no backup"):
-                copying.restore(other, Storage(tmp_path / "other"), made.path)
+                copying.restore(other, FolderStorage(tmp_path / "other"), made.path)
             damaged.write_bytes(whole)
         assert inspect(other.engine).get_table_names() == []
         other.dispose()
 
-    def test_another_schema(self, database: Database, storage: Storage, tmp_path: Path) -> None:
+    def test_another_schema(self, database: Database, storage: FolderStorage, tmp_path: Path) -> None:
         made = copying.backup(database, storage, tmp_path / "backups")
         manifest = json.loads((made.path / "manifest.json").read_text())
         (made.path / "manifest.json").write_text(json.dumps(manifest | {"revision": "9999"}))
         other = connect(f"sqlite:///{tmp_path / 'other.db'}")
         with pytest.raises(BackupRefused, match="Restore it with that version"):
-            copying.restore(other, Storage(tmp_path / "other"), made.path)
+            copying.restore(other, FolderStorage(tmp_path / "other"), made.path)
         assert inspect(other.engine).get_table_names() == []  # so that the right version can restore it
         other.dispose()
         with database.engine.begin() as connection:
@@ -212,7 +214,7 @@ class TestRefusals:
 
 @on_sqlite
 def test_a_file_that_the_backups_lost_is_copied_again(
-    database: Database, storage: Storage, tmp_path: Path
+    database: Database, storage: FolderStorage, tmp_path: Path
 ) -> None:
     target = tmp_path / "backups"
     storage.put("models/a", b"first")
@@ -223,14 +225,14 @@ def test_a_file_that_the_backups_lost_is_copied_again(
 
     assert again.copied == 1
     other = connect(f"sqlite:///{tmp_path / 'other.db'}")
-    copying.restore(other, Storage(tmp_path / "other"), again.path)
+    copying.restore(other, FolderStorage(tmp_path / "other"), again.path)
     other.dispose()
-    assert files_of(Storage(tmp_path / "other")) == {"models/a": b"first"}
+    assert files_of(FolderStorage(tmp_path / "other")) == {"models/a": b"first"}
 
 
 @on_sqlite
 def test_one_backup_at_a_time_and_none_into_what_it_copies(
-    database: Database, storage: Storage, tmp_path: Path
+    database: Database, storage: FolderStorage, tmp_path: Path
 ) -> None:
     target = tmp_path / "backups"
     copying.backup(database, storage, target)
@@ -242,7 +244,7 @@ def test_one_backup_at_a_time_and_none_into_what_it_copies(
 
 @on_sqlite
 def test_only_the_newest_are_kept_with_their_files(
-    database: Database, storage: Storage, tmp_path: Path
+    database: Database, storage: FolderStorage, tmp_path: Path
 ) -> None:
     target = tmp_path / "backups"
     storage.put("models/a", b"first")

@@ -70,7 +70,7 @@ def test_a_refusal_ends_a_process_in_words(tmp_path: Path) -> None:
     words = ["user", "add", "not an address", "--link"]
     done = subprocess.run([CLARINET, *words], env=over(tmp_path), capture_output=True, text=True, check=False)
 
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "clarinet: This does not look like an e-mail address\n"
 
 
@@ -89,12 +89,14 @@ def test_accounts_from_the_terminal(tmp_path: Path) -> None:
     assert again.stderr == f"clarinet: There is already an account for {EMAIL}.\n"
     assert short.stderr == "clarinet: A password needs at least 10 characters.\n"
     assert odd.stderr == "clarinet: This does not look like an e-mail address\n"
-    assert {again.returncode, short.returncode, odd.returncode} == {1}
+    assert (again.returncode, short.returncode, odd.returncode) == (1, 2, 2)
     assert "/invitations/" in json.loads(link.stdout)["url"]
     reset = clarinet(there, "user", "reset", EMAIL, "--second-factor", "--json")
     assert "/password/" in json.loads(reset.stdout)["url"]
     renamed = clarinet(there, "user", "rename", EMAIL, "Grace <Hopper>", "--json")
     assert json.loads(renamed.stdout)["name"] == "Grace <Hopper>"
+    unlinked = clarinet(there, "user", "unlink", EMAIL)
+    assert unlinked.stdout == f"{EMAIL} was not linked.\n"
     last = clarinet(there, "user", "erase", EMAIL, "--name", "Grace <Hopper>")
     assert last.stderr.startswith("clarinet: Nobody else can administer this installation.")
     odd_scope = clarinet(there, "token", "add", EMAIL, "script", "--scope", "everything")

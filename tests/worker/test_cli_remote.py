@@ -161,7 +161,7 @@ def test_a_run_that_cannot_be_meant_is_refused_before_a_server_is_asked(words: l
 
     done = CliRunner().invoke(cli, ["run", "start", "Cats", "--target", "Dogs", *nowhere, *words])
 
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith(f"clarinet: {told}")
 
 

@@ -13,6 +13,8 @@ from app.clock import utc_now
 from app.db import connect
 from app.migrate import upgrade
 from app.runs.workers import UPKEEP, record_service, record_worker
+from tests.live import free_port
+from tests.provider import Provider
 from worker.cli.main import app
 
 
@@ -113,3 +115,37 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert (code, states) == (1, {"settings": "failed"})
     assert "CLARINET_SESSION_SECRET" in words["settings"]
+
+
+def test_the_provider_by_which_people_sign_in_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = Provider("http://127.0.0.1:8000/sign-in/organisation/back")
+    for name, value in (("ISSUER", provider.issuer), ("CLIENT_ID", "clarinet"), ("NAME", "Example Works")):
+        monkeypatch.setenv(f"CLARINET_OIDC_{name}", value)
+
+    _code, states, words = told()
+    assert (states["sign-in"], provider.redirect_uri in words["sign-in"]) == ("ok", True)
+
+    provider.says = {"issuer": "https://elsewhere.example.org"}
+    _code, states, words = told()
+    assert (states["sign-in"], "CLARINET_OIDC_ISSUER is" in words["sign-in"]) == ("failed", True)
+
+    provider.stop()
+    code, states, words = told()
+    assert (code, states["sign-in"]) == (1, "failed")
+    assert "does not answer" in words["sign-in"]
+
+
+@pytest.mark.long
+def test_a_bucket_that_is_away_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = connect(f"sqlite:///{tmp_path / 'data' / 'clarinet.db'}")
+    upgrade(database.engine)
+    database.dispose()
+    monkeypatch.setenv("CLARINET_S3_BUCKET", "ours")
+    monkeypatch.setenv("CLARINET_S3_ENDPOINT", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("CLARINET_S3_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("CLARINET_S3_SECRET_ACCESS_KEY", "secret")
+
+    code, states, words = told()
+
+    assert (code, states["storage"]) == (1, "failed")
+    assert "s3://ours does not answer" in words["storage"]

@@ -25,14 +25,14 @@ from app.jobs import Job
 from app.quality import service as quality
 from app.quality.models import DrawCheck
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import make_campaign
 from worker import drawing
 from worker.context import Context
 
 
 @pytest.fixture
-def context(settings: Settings, database: Database, storage: Storage) -> Context:
+def context(settings: Settings, database: Database, storage: FolderStorage) -> Context:
     """What the worker gives its tasks; nothing is published."""
     return Context(settings, database, storage, publish=lambda _: None)
 

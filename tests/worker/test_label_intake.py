@@ -27,7 +27,7 @@ from app.labels import service as labels
 from app.labels.models import ImportedAnswer, ImportState, LabelImport
 from app.members.service import erase_person
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_campaign, make_user
 from worker.apart import ImportFailed, read_apart
 from worker.context import Context
@@ -37,13 +37,13 @@ GOOD = b"position,class\n0,dog\n1,owl\n"
 
 
 @pytest.fixture
-def context(settings: Settings, database: Database, storage: Storage, published: list[Job]) -> Context:
+def context(settings: Settings, database: Database, storage: FolderStorage, published: list[Job]) -> Context:
     """What a worker works with."""
     return Context(settings=settings, database=database, storage=storage, publish=published.append)
 
 
 @pytest.fixture
-def bring(session: Session, storage: Storage, admin: User) -> Callable[..., LabelImport]:
+def bring(session: Session, storage: FolderStorage, admin: User) -> Callable[..., LabelImport]:
     """Files of labels of the test's admin, each for a campaign of six pictures."""
 
     def make(data: bytes, campaign: Campaign | None = None) -> LabelImport:
@@ -57,7 +57,7 @@ def bring(session: Session, storage: Storage, admin: User) -> Callable[..., Labe
     return make
 
 
-def files_in(storage: Storage) -> list[str]:
+def files_in(storage: FolderStorage) -> list[str]:
     """Every file that is stored."""
     return sorted(str(path.relative_to(storage.root)) for path in storage.root.rglob("*") if path.is_file())
 
@@ -68,7 +68,7 @@ def answers_stored(session: Session) -> int:
 
 
 def test_a_file_is_read_by_a_process_of_its_own(
-    context: Context, session: Session, storage: Storage, bring: Callable[..., LabelImport]
+    context: Context, session: Session, storage: FolderStorage, bring: Callable[..., LabelImport]
 ) -> None:
     made = bring(GOOD)
 
@@ -110,7 +110,7 @@ def test_whoever_is_erased_before_it_ends_leaves_no_address(
 
 @pytest.mark.long(but=["a hole of brackets"])
 @pytest.mark.parametrize(("data", "words"), HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_is_hostile_hurts_only_its_reader(storage: Storage, data: bytes, words: str) -> None:
+def test_what_is_hostile_hurts_only_its_reader(storage: FolderStorage, data: bytes, words: str) -> None:
     storage.put("sent", data)
     request = {
         "root": str(storage.root),
@@ -128,7 +128,7 @@ def test_what_is_hostile_hurts_only_its_reader(storage: Storage, data: bytes, wo
 
 
 def test_what_is_refused_is_told_and_nothing_is_kept(
-    context: Context, session: Session, storage: Storage, bring: Callable[..., LabelImport]
+    context: Context, session: Session, storage: FolderStorage, bring: Callable[..., LabelImport]
 ) -> None:
     made = bring(b"[" + b"1," * 500 + b"1]")
 
@@ -159,7 +159,7 @@ def when_reading(act: Callable[[int], object]) -> threading.Thread:
 
 
 def test_a_killed_reader_is_followed_by_another_attempt(
-    context: Context, session: Session, storage: Storage, bring: Callable[..., LabelImport]
+    context: Context, session: Session, storage: FolderStorage, bring: Callable[..., LabelImport]
 ) -> None:
     made = bring(GOOD)
     killer = when_reading(lambda reader: os.kill(reader, signal.SIGKILL))
@@ -180,7 +180,7 @@ def reads(*rows: tuple[int, str, str]) -> Callable[..., dict[str, object]]:
     """A reader that has read: position, class number and value."""
 
     def read(_module: str, request: dict[str, str], **_about: object) -> dict[str, object]:
-        storage = Storage(Path(request["root"]))
+        storage = FolderStorage(Path(request["root"]))
         lines = [
             json.dumps([n, "", int(p), None, int(c), v, "", None]) for n, (p, c, v) in enumerate(rows, 2)
         ]
@@ -207,7 +207,7 @@ def test_whoever_lost_the_import_stops_and_stores_nothing(
     *,
     context: Context,
     session: Session,
-    storage: Storage,
+    storage: FolderStorage,
     admin: User,
     bring: Callable[..., LabelImport],
     by: str,
@@ -254,7 +254,7 @@ def half_stored(context: Context, session: Session, made: LabelImport) -> int:
     context.storage.put(key, json.dumps([2, "", 3, None, 0, "yes", "", None]).encode() + b"\n")
     (rows,) = labels.read_rows(context.storage, key, chunk=10)
     ids = labels.Pictures(session.get_one(Campaign, made.campaign_id)).ids(session, rows)
-    labels.insert_answers(session, made.id, rows, ids)
+    labels.insert_answers(session, made.id, rows, ids, before=labels.Before())
     session.commit()
     return answers_stored(session)
 
@@ -262,7 +262,7 @@ def half_stored(context: Context, session: Session, made: LabelImport) -> int:
 def test_three_dead_workers_fail_the_import(
     context: Context,
     session: Session,
-    storage: Storage,
+    storage: FolderStorage,
     bring: Callable[..., LabelImport],
     published: list[Job],
 ) -> None:

@@ -21,7 +21,7 @@ from app.runs.models import Run
 from clarinet.recipes.config import TrainConfig
 from clarinet.run.evaluation import predict
 from clarinet.run.training import train
-from tests.worker.conftest import trial_of
+from tests.worker.conftest import folder_of, trial_of
 from tests.worker.test_training import claimed
 from worker.context import Context
 from worker.trainer.pictures import pictures_of
@@ -49,6 +49,8 @@ def test_a_trial_keeps_its_pictures_to_the_same_bits_until_its_model_goes(
     result = trial_of(context, run.trials[0].id).result
     assert result is not None
     assert confusion_of(kept, Among.TEST, 2) == result["confusion"]
+    taken_for = np.bincount(said.classes, minlength=2).tolist()
+    assert taken_for == result["predicted_counts"] == model.card["predicted_counts"]
     assert seen.groups == {Among.TEST: 40, Among.TRAIN: 120, Among.SOURCE: 120}
     inside = kept.among == Among.TRAIN.code
     assert kept.example_ids[inside].tolist() == said.example_ids.tolist() == data.target_ids.tolist()
@@ -63,7 +65,7 @@ def test_a_trial_keeps_its_pictures_to_the_same_bits_until_its_model_goes(
     again = pictures_of(second, data)
     for name, values in asdict(kept).items():
         assert getattr(again, name).tobytes() == values.tobytes(), name
-    path = context.storage.path(f"{model.key}/{FILE}")
+    path = folder_of(context).path(f"{model.key}/{FILE}")
     tidy(context.database, context.storage, Policy.of(context.settings), now=utc_now())
     assert path.exists()
     measure(context.database, context.storage, now=utc_now())

@@ -11,7 +11,7 @@ from app.quality import precomputed
 from app.quality import service as quality
 from app.quality.models import KeptFigures
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import answer, make_campaign, questions_of
 from worker.context import Context
 from worker.precomputing import keep_figures
@@ -19,7 +19,7 @@ from worker.upkeep import Upkeep
 
 
 @pytest.fixture
-def context(settings: Settings, database: Database, storage: Storage, published: list[Job]) -> Context:
+def context(settings: Settings, database: Database, storage: FolderStorage, published: list[Job]) -> Context:
     """What the worker gives its tasks."""
     return Context(settings, database, storage, publish=published.append)
 

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 from datetime import timedelta
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -27,8 +28,10 @@ from app.registry.models import Model
 from app.registry.prediction_models import Prediction, PredictionState
 from app.settings import Settings
 from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import make_dataset, make_user
 from tests.onnx_models import make_model
+from tests.worker.conftest import folder_of
 from worker.context import Context
 from worker.predicting import predict_dataset
 from worker.upkeep import Upkeep
@@ -38,17 +41,17 @@ IMAGES = MOST_PICTURES + 3  # more than one batch
 
 
 @pytest.fixture
-def context(settings: Settings, database: Database, storage: Storage, published: list[Job]) -> Context:
+def context(settings: Settings, database: Database, storage: FolderStorage, published: list[Job]) -> Context:
     return Context(settings, database, storage, published.append)
 
 
 @pytest.fixture
-def model(session: Session, storage: Storage) -> Model:
+def model(session: Session, storage: FolderStorage) -> Model:
     return make_model(session, storage, classes=("dark", "=light"))
 
 
 @pytest.fixture
-def dataset(session: Session, storage: Storage) -> Dataset:
+def dataset(session: Session, storage: FolderStorage) -> Dataset:
     """Dark and light images in turns."""
     made = make_dataset(session, storage, name="Shop, spring", train=IMAGES - 2, test=2)
     first = session.scalars(select(Example).where(Example.dataset_id == made.id, Example.position == 0)).one()
@@ -126,7 +129,7 @@ def test_an_image_that_is_refused_has_its_reason_in_the_table_and_is_counted(
     bad = session.scalars(
         select(Example).where(Example.dataset_id == dataset.id, Example.position == 1)
     ).one()
-    path = context.storage.path(shard_key(datasets.prefix_of(dataset), bad.shard))
+    path = folder_of(context).path(shard_key(datasets.prefix_of(dataset), bad.shard))
     data = bytearray(path.read_bytes())
     data[bad.byte_offset : bad.byte_offset + bad.byte_length] = bytes(bad.byte_length)
     path.write_bytes(data)
@@ -167,8 +170,36 @@ def test_an_attempt_that_was_lost_leaves_no_table_beside_that_of_the_next(
 
     session.expire_all()
     assert row.state is PredictionState.RUNNING
-    prefix = context.storage.path(predictions.prefix_of(model.key, row.id))
+    prefix = folder_of(context).path(predictions.prefix_of(model.key, row.id))
     assert list(prefix.rglob("*.csv")) == []
+
+
+def test_an_attempt_that_was_held_up_deletes_what_died_before_it_and_not_the_table_of_the_next(
+    session: Session, context: Context, model: Model, dataset: Dataset
+) -> None:
+    row = prediction(session, context.storage, model, dataset)
+    prefix = predictions.prefix_of(model.key, row.id)
+    context.storage.put(f"{prefix}/0/predictions.csv", b"of one that died")
+
+    folder = context.storage
+    assert isinstance(folder, FolderStorage)
+
+    class HeldUp(FolderStorage):
+        """While it looks for the model's file, another attempt takes the prediction and writes its table."""
+
+        def file(self, key: str) -> Path:
+            if key.endswith(".onnx"):
+                with context.unit_of_work() as writing:
+                    taken = update(Prediction).where(Prediction.id == row.id)
+                    writing.execute(taken.values(claim_number=2))
+                context.storage.put(f"{prefix}/2/predictions.csv", b"of the next")
+            return super().file(key)
+
+    storage = HeldUp(folder.root)
+    predict_dataset(Context(context.settings, context.database, storage, context.publish), row.id)
+
+    left = list(folder.path(prefix).rglob("*.csv"))
+    assert [file.read_bytes() for file in left] == [b"of the next"]
 
 
 def prediction(session: Session, storage: Storage, model: Model, dataset: Dataset) -> Prediction:
@@ -243,7 +274,7 @@ def test_one_that_is_deleted_leaves_no_file(
     row = prediction(session, context.storage, model, dataset)
     predict_dataset(context, row.id)
     here = f"/api/v1/models/{model.id}/predictions/{row.id}"
-    prefix = context.storage.path(predictions.prefix_of(model.key, row.id))
+    prefix = folder_of(context).path(predictions.prefix_of(model.key, row.id))
     had_files = any(prefix.rglob("*.csv"))
 
     deleted = client.delete(here)

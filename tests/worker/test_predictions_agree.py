@@ -14,14 +14,14 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.errors import AppError
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.commands.cli import main
 from clarinet.export.onnx import ONNX, WEIGHTS, export_onnx
 from clarinet.networks.classifier import ModelSpec
 from clarinet.run.tensor_files import write_tensors
 from clarinet_client import Client
-from tests.clarinet.test_export import GREY, INK, PHOTO
-from tests.clarinet.test_export import make_model as make_network
+from tests.clarinet.exported import GREY, INK, PHOTO
+from tests.clarinet.exported import make_model as make_network
 from tests.factories import make_token
 from tests.onnx_models import make_model
 from worker.cli.predicting import write_predictions
@@ -87,7 +87,7 @@ def _made(spec: ModelSpec, in_colour: bool, folder: Path) -> Published:
 
 @pytest.mark.long(but=["sqlite-digits"])
 def test_the_same_class_and_the_same_probabilities(
-    client: TestClient, session: Session, storage: Storage, trained: Published, tmp_path: Path
+    client: TestClient, session: Session, storage: FolderStorage, trained: Published, tmp_path: Path
 ) -> None:
     sent = pictures(tmp_path / "pictures")
     words = [
@@ -133,7 +133,7 @@ class WithoutNetwork(TestClient):
 
 
 def test_the_command_for_a_server_writes_the_same_table(
-    app: FastAPI, session: Session, storage: Storage, admin: User, tmp_path: Path
+    app: FastAPI, session: Session, storage: FolderStorage, admin: User, tmp_path: Path
 ) -> None:
     """Through the client of programs; what cannot be read is refused, or left out where that is asked for."""
     sent = pictures(tmp_path / "pictures")

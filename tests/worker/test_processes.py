@@ -14,7 +14,7 @@ from worker.local.processes import environment_of
     [
         {},
         {"weights_dir": Path("/srv/weights"), "dataset_roots": (Path("/srv/a b"), Path("/srv/c"))},
-        {"trainer_threads": 3, "device": "cpu"},
+        {"trainer_threads": 3, "device": "cpu", "oidc_roles": {"staff": "admin"}},
     ],
     ids=["usual", "folders", "others"],
 )

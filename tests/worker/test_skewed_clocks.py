@@ -4,7 +4,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
@@ -19,10 +18,10 @@ from app.runs import trials
 from app.runs.models import TrialState
 from tests.factories import make_campaign, make_run, make_user
 from tests.worker.conftest import PYTHON, SUPERVISE, both_databases, slow_on_postgresql, trial_of, wait_until
+from worker.bench.faults.hosts import SKEWED
 from worker.context import Context
 from worker.local.processes import environment_of
 
-SKEWED = Path(__file__).parent / "skewed"
 TEN_MINUTES = 600
 LONG = {"epochs": 100_000, "steps_per_epoch": 2}
 
@@ -52,7 +51,9 @@ def own_time() -> Iterator[None]:
 
 def started(context: Context, script: str, *arguments: object, skew_s: int) -> subprocess.Popen[str]:
     """A process on a host whose clock is ahead by so much."""
-    given = environment_of(context.settings) | {"SKEW_S": str(skew_s)}
+    ahead_s = context.settings.data_dir / "clock-ahead-s"
+    ahead_s.write_text(str(skew_s))
+    given = environment_of(context.settings) | {"CLOCK_AHEAD_S": str(ahead_s)}
     given["PYTHONPATH"] = os.pathsep.join([str(SKEWED), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         [PYTHON, "-c", script, *map(str, arguments)], env=given, stdout=subprocess.PIPE, text=True

@@ -30,6 +30,7 @@ from tests.worker.conftest import (
     PYTHON,
     SUPERVISE,
     both_databases,
+    folder_of,
     slow_on_postgresql,
     trainers_of,
     trial_of,
@@ -79,7 +80,7 @@ def is_training(context: Context, trial_id: UUID) -> bool:
 
 class TestTrainTrial:
     @pytest.mark.long
-    @both_databases
+    @slow_on_postgresql
     def test_a_trial_is_trained_reported_and_published(self, context: Context) -> None:
         trial = make_trial(context)
 
@@ -99,7 +100,7 @@ class TestTrainTrial:
         with context.reading() as session:
             model = session.scalars(select(Model).where(Model.trial_id == trial.id)).one()
             metrics = session.scalars(select(Metric).where(Metric.trial_id == trial.id)).all()
-        assert context.storage.path(f"{model.key}/{registry.WEIGHTS}").stat().st_size == model.size_bytes
+        assert folder_of(context).path(f"{model.key}/{registry.WEIGHTS}").stat().st_size == model.size_bytes
         assert model.card["classes"] == ["cat", "dog"]
         estimate = model.card["source_estimate"]
         assert (estimate["estimate"], estimate["needed"]) == (None, 200)
@@ -135,7 +136,7 @@ class TestTrainTrial:
         assert ended.state is TrialState.FAILED
         assert ended.failure is not None
         assert "ValueError: " in ended.failure.splitlines()[0]
-        assert context.storage.path(f"trials/{trial.id}/log.txt").exists()
+        assert folder_of(context).path(f"trials/{trial.id}/log.txt").exists()
 
     def test_a_second_delivery_does_nothing(self, context: Context) -> None:
         trial = make_trial(context)
@@ -145,7 +146,7 @@ class TestTrainTrial:
         train_trial(context, trial.id)
 
         assert trial_of(context, trial.id).claimed_by == "the first"
-        assert not context.storage.path(f"trials/{trial.id}").exists()
+        assert not folder_of(context).path(f"trials/{trial.id}").exists()
 
     def test_a_trial_that_trains_too_long_fails(self, context: Context) -> None:
         trial = make_trial(context, LONG)
@@ -159,6 +160,7 @@ class TestTrainTrial:
         assert trainers_of(trial.id) == []
 
     @pytest.mark.long
+    @pytest.mark.usefixtures("trainers_without_onnx")
     def test_one_that_trained_too_long_has_all_its_time_again_when_it_is_tried_again(
         self, context: Context
     ) -> None:
@@ -190,11 +192,11 @@ class TestTrainTrial:
         task.start()
         wait_until(lambda: is_training(context, trial.id))
         stopping.set()
-        task.join(30)
+        task.join(300)
 
         left = trial_of(context, trial.id)
         assert (left.state, left.attempts, left.claimed_until) == (TrialState.QUEUED, 0, None)
-        assert context.storage.path(f"trials/{trial.id}/checkpoint.safetensors").exists()
+        assert folder_of(context).path(f"trials/{trial.id}/checkpoint.safetensors").exists()
         assert jobs_sent == []  # the worker that leaves would only take it again
         train_trial(leaving, trial.id)
         assert trial_of(context, trial.id).claim_number == 1
@@ -217,17 +219,17 @@ class TestCancel:
         supervisor = supervise(context, trial, started)
         wait_until(lambda: is_training(context, trial.id))
         ask(steering.pause_run)
-        supervisor.wait(20)
+        supervisor.wait(300)
         paused = trial_of(context, trial.id)
         assert (paused.state, paused.attempts) == (TrialState.QUEUED, 0)
-        assert context.storage.path(f"trials/{trial.id}/checkpoint.safetensors").exists()
+        assert folder_of(context).path(f"trials/{trial.id}/checkpoint.safetensors").exists()
         reached = len(epochs_of(context, trial.id))
 
         ask(steering.resume_run)
         supervisor = supervise(context, trial, started)
         wait_until(lambda: len(epochs_of(context, trial.id)) > reached)
         ask(runs.cancel_run)
-        supervisor.wait(20)
+        supervisor.wait(300)
 
         assert trial_of(context, trial.id).state is TrialState.CANCELLED
         assert trainers_of(trial.id) == []
@@ -235,13 +237,14 @@ class TestCancel:
 
 class TestDeath:
     @pytest.mark.long
+    @pytest.mark.usefixtures("trainers_without_onnx")
     def test_a_killed_trainer_is_handed_on_and_the_run_ends(self, context: Context, started: Started) -> None:
         trial = make_trial(context, {"epochs": 40, "steps_per_epoch": 4})
         supervisor = supervise(context, trial, started)
         wait_until(lambda: len(epochs_of(context, trial.id)) >= 3)
 
         os.kill(trainers_of(trial.id)[0], signal.SIGKILL)
-        supervisor.wait(20)
+        supervisor.wait(300)
         handed_on = trial_of(context, trial.id)
         assert (handed_on.state, handed_on.attempts) == (TrialState.QUEUED, 1)
         train_trial(context, trial.id)
@@ -251,6 +254,7 @@ class TestDeath:
         assert epochs_of(context, trial.id) == list(range(1, 41))
 
     @pytest.mark.long
+    @pytest.mark.usefixtures("trainers_without_onnx")
     @slow_on_postgresql
     def test_a_trainer_dies_with_its_supervisor_and_upkeep_hands_the_trial_on(
         self, context: Context, started: Started, jobs_sent: list[Job]
@@ -261,7 +265,7 @@ class TestDeath:
 
         supervisor.kill()
         supervisor.wait()
-        wait_until(lambda: trainers_of(trial.id) == [], timeout_s=5)
+        wait_until(lambda: trainers_of(trial.id) == [])
         Upkeep(context).once()
         assert jobs_sent == []  # the lease still runs
         Upkeep(context, clock=lambda: utc_now() + timedelta(seconds=31)).once()
@@ -281,7 +285,7 @@ class TestDeath:
             task.start()
             wait_until(lambda: bool(trainers_of(trial.id)))
             os.kill(trainers_of(trial.id)[0], signal.SIGKILL)
-            task.join(20)
+            task.join(300)
 
         ended = trial_of(context, trial.id)
         assert ended.state is TrialState.FAILED
@@ -329,7 +333,7 @@ class TestZombie:
         os.kill(trainer, signal.SIGCONT)
         wait_until(lambda: trainers_of(trial.id) == [])
         os.kill(supervisor.pid, signal.SIGCONT)
-        supervisor.wait(20)
+        supervisor.wait(300)
 
         assert taken == Claim(Trial, trial.id, 2)
         assert epochs_of(context, trial.id) == before

@@ -20,14 +20,18 @@ from sqlalchemy.orm import Session
 from app.claims import Claim, ClaimLost
 from app.db import Database
 from app.registry.models import Model
+from app.runs.faults import Fault
 from app.runs.models import Metric, Trial, TrialState
 from clarinet.recipes.doing import Doing
+from clarinet.recipes.errors import ConfigError
+from clarinet.run.turns import finished
 from tests.factories import make_run
-from tests.worker.conftest import both_databases, trial_of
+from tests.worker.conftest import both_databases, folder_of, trial_of
 from tests.worker.test_training import claimed
 from worker.context import Context
 from worker.trainer.exits import Exit
-from worker.trainer.training import ClaimedTrial, _train
+from worker.trainer.faults import WorkerUnfit, trouble_in
+from worker.trainer.training import ClaimedTrial, training_in_steps
 
 pytestmark = pytest.mark.long
 
@@ -79,7 +83,7 @@ class TestTrainedWeights:
             details = {"config": self.NETWORK} | details
             run = make_run(session, context.storage, weights=weights, **details)
         work = replace(claimed(context, run), weights_dir=folder)
-        assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
+        assert finished(training_in_steps(work, torch.device("cpu"), lambda: False)) is Exit.ENDED
         return trial_of(context, run.trials[0].id)
 
     def claimed_on_kept(self, context: Context, folder: Path, database: Any = None) -> ClaimedTrial:
@@ -96,6 +100,7 @@ class TestTrainedWeights:
             )
         return replace(claimed(context, run, database), weights_dir=folder)
 
+    @pytest.mark.usefixtures("without_onnx")
     def test_the_card_has_the_name_and_digest_of_the_file(self, context: Context, folder: Path) -> None:
         digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
 
@@ -111,7 +116,7 @@ class TestTrainedWeights:
     def test_a_run_on_kept_features_publishes_a_model(self, context: Context, folder: Path) -> None:
         work = self.claimed_on_kept(context, folder)
 
-        assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
+        assert finished(training_in_steps(work, torch.device("cpu"), lambda: False)) is Exit.ENDED
 
         trial = trial_of(context, work.claim.id)
         assert (trial.state, trial.failure) == (TrialState.SUCCEEDED, None)
@@ -123,6 +128,7 @@ class TestTrainedWeights:
         ]
         assert model.card["onnx"].keys() == {"sha256", "size_bytes", "takes"}
 
+    @pytest.mark.usefixtures("without_onnx")
     @both_databases
     def test_a_run_on_kept_features_says_what_it_is_doing_until_its_first_epoch(
         self, context: Context, folder: Path
@@ -130,7 +136,7 @@ class TestTrainedWeights:
         watched = Watched(context.database)
         work = self.claimed_on_kept(context, folder, watched.for_a_trial())
 
-        assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
+        assert finished(training_in_steps(work, torch.device("cpu"), lambda: False)) is Exit.ENDED
 
         first_epoch = watched.seen.index(None)
         counts = [doing.done for doing in watched.seen[:first_epoch] if doing is not None]
@@ -140,13 +146,14 @@ class TestTrainedWeights:
         assert watched.seen[first_epoch:] == [None] * 4  # of three epochs and the end
         assert trial_of(context, work.claim.id).state is TrialState.SUCCEEDED
 
+    @pytest.mark.usefixtures("without_onnx")
     def test_a_database_that_is_away_does_not_end_a_training_that_says_what_it_is_doing(
         self, context: Context, folder: Path
     ) -> None:
         watched = Watched(context.database, away=1)
         work = self.claimed_on_kept(context, folder, watched.for_a_trial())
 
-        assert _train(work, torch.device("cpu"), lambda: False) is Exit.ENDED
+        assert finished(training_in_steps(work, torch.device("cpu"), lambda: False)) is Exit.ENDED
 
         assert watched.seen[0] != Doing("features", 0, 280)  # which could not be written
         assert Doing("features", 280, 280) in watched.seen
@@ -159,29 +166,37 @@ class TestTrainedWeights:
         late = replace(current, claim=Claim(Trial, current.claim.id, 99))
 
         with pytest.raises(ClaimLost):
-            _train(late, torch.device("cpu"), lambda: False)
+            finished(training_in_steps(late, torch.device("cpu"), lambda: False))
 
-        assert not context.storage.path(f"trials/{current.claim.id}/checkpoint.safetensors").exists()
+        assert not folder_of(context).path(f"trials/{current.claim.id}/checkpoint.safetensors").exists()
         assert trial_of(context, current.claim.id).doing_now is None
+
+    def test_a_file_that_is_not_the_one_of_the_start_fails_the_trial_in_words(
+        self, context: Context, folder: Path
+    ) -> None:
+        digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
+        save_file(timm.create_model("test_resnet").state_dict(), folder / "net.safetensors")
+
+        trial = self.trained(context, folder, digest)
+
+        assert (trial.state, trial.fault) == (TrialState.FAILED, Fault.RUN)
+        told = r"Pretrained: net\.safetensors is another file than was meant: its SHA-256 is "
+        assert re.search(told, trial.failure or "")
 
     @pytest.mark.parametrize(
         ("happened", "told"),
         [
-            ("changed", r"Pretrained: net\.safetensors is another file than was meant: its SHA-256 is "),
             ("gone", r"net\.safetensors cannot be read: .*No such file"),
             ("no folder", r"The worker that took this trial has no folder of trained weights.*_WEIGHTS_DIR"),
         ],
     )
-    def test_a_file_that_is_not_the_one_of_the_start_fails_the_trial_in_words(
+    def test_a_file_that_this_worker_lacks_is_its_own_fault(
         self, happened: str, told: str, context: Context, folder: Path
     ) -> None:
         digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
-        if happened == "changed":
-            save_file(timm.create_model("test_resnet").state_dict(), folder / "net.safetensors")
-        if happened == "gone":
-            (folder / "net.safetensors").unlink()
+        (folder / "net.safetensors").unlink()
 
-        trial = self.trained(context, None if happened == "no folder" else folder, digest)
+        with pytest.raises((WorkerUnfit, ConfigError)) as refused:
+            self.trained(context, None if happened == "no folder" else folder, digest)
 
-        assert trial.state is TrialState.FAILED
-        assert re.search(told, trial.failure or "")
+        assert re.search(told, trouble_in(refused.value) or "")

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ from app.registry.models import Model
 from app.runs import trials
 from app.runs.labels import key_of
 from app.runs.models import Metric, Run, Trial, TrialState
+from app.storage import StoredFileDamaged, StoredFileMissing
 from clarinet.export.cards import card_digest
 from clarinet.export.models import load_card, load_model
 from clarinet.recipes.config import TrainConfig
@@ -35,12 +37,16 @@ from clarinet.recipes.presets import METHODS
 from clarinet.run.evaluation import predict
 from clarinet.run.tensor_files import tensors_digest
 from clarinet.run.training import TrainResult, train
+from clarinet.run.turns import Run as Steps
+from clarinet.run.turns import finished
 from tests.clarinet.factories import in_memory
 from tests.factories import make_run
-from tests.worker.conftest import trial_of
+from tests.worker.conftest import folder_of, trial_of
 from worker.context import Context
+from worker.mirror import Mirror
 from worker.trainer.exits import Exit
-from worker.trainer.training import ClaimedTrial, _from_checkpoint_or_anew, _train
+from worker.trainer.faults import trouble_in
+from worker.trainer.training import ClaimedTrial, from_checkpoint_or_anew, training_in_steps
 from worker.trainer.trial_data import TrialData
 
 pytestmark = pytest.mark.long
@@ -75,10 +81,13 @@ def claimed(context: Context, run: Run, database: Any = None) -> ClaimedTrial:
     with context.unit_of_work() as session:
         claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=utc_now())
     assert claim is not None
-    return ClaimedTrial(database or context.database, context.storage, claim, run.trials[0], run)
+    storage = folder_of(context)
+    checkpoint = Mirror(storage, storage, trials.checkpoint_key(claim.id), every_s=1)
+    return ClaimedTrial(database or context.database, storage, checkpoint, claim, run.trials[0], run)
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("without_onnx")
 def test_a_lost_confirmation_does_not_unpublish_the_model(
     context: Context, loaded: tuple[Run, TrialData], result: TrainResult
 ) -> None:
@@ -93,7 +102,7 @@ def test_a_lost_confirmation_does_not_unpublish_the_model(
 
     with context.reading() as session:
         [model] = session.scalars(select(Model)).all()
-    assert context.storage.path(f"{model.key}/{registry.WEIGHTS}").exists()
+    assert folder_of(context).path(f"{model.key}/{registry.WEIGHTS}").exists()
     assert trial_of(context, run.trials[0].id).state is TrialState.SUCCEEDED
 
 
@@ -103,14 +112,12 @@ def test_who_lost_the_claim_publishes_nothing_and_leaves_no_files(
 ) -> None:
     run, trial_data = loaded
     current = claimed(context, run)
-    late = ClaimedTrial(
-        context.database, context.storage, Claim(Trial, current.claim.id, 99), current.trial, run
-    )
+    late = replace(current, claim=Claim(Trial, current.claim.id, 99))
 
     with pytest.raises(ClaimLost):
         late.publish(result, trial_data)
 
-    assert not context.storage.path(registry.key_of(current.claim.id, 99)).exists()
+    assert not folder_of(context).path(registry.key_of(current.claim.id, 99)).exists()
     with context.reading() as session:
         assert session.scalars(select(Model)).all() == []
 
@@ -125,7 +132,7 @@ def test_a_published_model_has_its_card_and_an_onnx_file_that_predicts_alike(
 
     with context.reading() as session:
         [model] = session.scalars(select(Model)).all()
-    folder = context.storage.path(model.key)
+    folder = folder_of(context).path(model.key)
     card = load_card(folder / registry.WEIGHTS)
     assert card["classes"] == model.card["classes"] == trial_data.class_names
     assert card["recipe"] == model.card["recipe"] == "digits: LeNet at 28 pixels"
@@ -161,20 +168,17 @@ def test_a_published_model_has_its_card_and_an_onnx_file_that_predicts_alike(
     torch.testing.assert_close(torch.from_numpy(probabilities), ours, atol=1e-4, rtol=0)
 
 
+@pytest.mark.usefixtures("without_onnx")
 def test_a_model_that_cannot_be_exported_is_published_without_onnx(
-    context: Context,
-    loaded: tuple[Run, TrialData],
-    result: TrainResult,
-    monkeypatch: pytest.MonkeyPatch,
+    context: Context, loaded: tuple[Run, TrialData], result: TrainResult
 ) -> None:
     run, trial_data = loaded
-    monkeypatch.setattr("clarinet.export.onnx.find_spec", lambda _: None)  # a machine without the packages
 
     claimed(context, run).publish(result, trial_data)
 
     with context.reading() as session:
         [model] = session.scalars(select(Model)).all()
-    folder = context.storage.path(model.key)
+    folder = folder_of(context).path(model.key)
     assert {item.name for item in folder.iterdir()} == {
         registry.WEIGHTS,
         registry.CARD,
@@ -195,38 +199,41 @@ def test_only_a_checkpoint_that_cannot_be_read_is_dropped(
     checkpoint = tmp_path / "checkpoint.safetensors"
     checkpoint.touch()
 
-    def fail() -> TrainResult:
+    def fail() -> Steps[TrainResult]:
         raise error
 
     with pytest.raises(CheckpointError):
-        _from_checkpoint_or_anew(fail, checkpoint)
+        finished(from_checkpoint_or_anew(fail, checkpoint))
     assert checkpoint.exists() is kept
 
 
 @pytest.mark.parametrize("happened", ["damaged", "missing"])
 @pytest.mark.parametrize("kept", ["shard", "snapshot"])
-def test_files_that_the_server_lost_fail_the_trial_in_words(
+def test_files_that_this_machine_lacks_are_its_own_fault_in_words(
     happened: str, kept: str, context: Context
 ) -> None:
     with context.unit_of_work() as session:
         run = make_run(session, context.storage, train=2)
         target = session.get_one(Dataset, run.target_dataset_id)
         key = shard_key(prefix_of(target), 0) if kept == "shard" else key_of(run.snapshot_digest)
-    context.storage.path(key).unlink()
+    folder_of(context).path(key).unlink()
     if happened == "damaged":
         context.storage.put(key, b"something else")
 
-    code = _train(claimed(context, run), torch.device("cpu"), lambda: False)
+    with pytest.raises((StoredFileMissing, StoredFileDamaged)) as refused:
+        finished(training_in_steps(claimed(context, run), torch.device("cpu"), lambda: False))
 
-    trial = trial_of(context, run.trials[0].id)
-    assert (code, trial.state) == (Exit.ENDED, TrialState.FAILED)
     told = {"damaged": "it is damaged or cannot be read", "missing": "is no longer in the server's folder"}
-    assert told[happened] in (trial.failure or "")
+    assert told[happened] in (trouble_in(refused.value) or "")
 
 
 @pytest.mark.long(but=["sqlite-clarinet-plus"])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_trial_of_each_method_trains_to_a_published_model(method: str, context: Context) -> None:
+def test_a_trial_of_each_method_trains_to_a_published_model(
+    method: str, context: Context, request: pytest.FixtureRequest
+) -> None:
+    if method != "clarinet-plus":  # the file depends on the network alone
+        request.getfixturevalue("without_onnx")
     preset = next(iter(METHODS[method]))
     setting = config_for(method).setting
     with context.unit_of_work() as session:
@@ -239,7 +246,7 @@ def test_a_trial_of_each_method_trains_to_a_published_model(method: str, context
             config={"adaptation_start_epoch": 0},
         )
 
-    ended = _train(claimed(context, run), torch.device("cpu"), lambda: False)
+    ended = finished(training_in_steps(claimed(context, run), torch.device("cpu"), lambda: False))
 
     assert ended is Exit.ENDED
     with context.reading() as session:
@@ -249,3 +256,4 @@ def test_a_trial_of_each_method_trains_to_a_published_model(method: str, context
     assert (trial.state, trial.failure) == (TrialState.SUCCEEDED, None)
     assert epochs == [1, 2]
     assert (model.card["method"], model.card["setting"], model.card["epochs"]) == (method, setting, 2)
+    assert ("missing" in model.card["onnx"]) is (method != "clarinet-plus")

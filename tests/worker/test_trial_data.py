@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 from app.campaigns.models import Campaign
 from app.claims import claim
 from app.datasets import service
-from app.datasets.growing import Packed, publish
+from app.datasets.growing import Packed, publish, take_shards
 from app.datasets.intake.pictures import picture_of_pixels
-from app.datasets.intake.shards import Incoming, ShardWriter, read_records
+from app.datasets.intake.shards import Incoming, ShardWriter, read_records, shard_key
 from app.datasets.models import Dataset, DatasetVersion, Example, Split
 from app.runs.labels import freeze
 from app.runs.models import Run
@@ -86,16 +86,18 @@ def grow(session: Session, storage: Storage, dataset: Dataset) -> None:
             pixels = noise.integers(0, 255, (8, 8, 3), dtype=np.uint8)
             split = "train" if place < 10 else "test"
             shards.add(Incoming(split, place % 2, picture_of_pixels(pixels)))
+    first_shard, keys = take_shards(session, claimed, shards.shards, now=NOW)
+    for shard, key in enumerate(keys):
+        storage.move(shard_key(prefix, shard), key)
     packed = Packed(
-        prefix=prefix,
+        first_shard=first_shard,
         chunks=read_records(storage, prefix, chunk=5),
-        shards=shards.shards,
         class_names=["cat", "dog"],
         channels=3,
         looks="digits",
-        said={"made": None, "notes": [], "faults": []},
+        said={"made": None, "notes": [], "faults": [], "contradictions": []},
     )
-    assert publish(session, storage, claimed, packed, now=NOW) == 14
+    assert publish(session, claimed, packed, now=NOW) == 14
 
 
 class TestLoad:

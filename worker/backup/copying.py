@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,11 +23,10 @@ from app.db import Database
 from app.errors import AppError
 from app.migrate import Schema, revision_of, revision_of_code, schema_of, upgrade
 from app.runs.workers import own_version
-from app.storage import Storage
+from app.storage import UNFINISHED, About, Storage, StoredFileMissing
 from worker.backup import rows
 
 MANIFEST, ROWS, FILES = "manifest.json", "rows", "files"
-UNFINISHED = ".new-"  # how names begin of what is still being written, here and in storage
 BLOCK = 1024 * 1024
 
 
@@ -43,7 +42,7 @@ class Kept:
 
     sha256: str
     size: int
-    changed_ns: int
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +74,9 @@ def backup(database: Database, storage: Storage, target: Path, *, keep: int | No
         BackupRefused: the schema is another one, another backup is being made there, or the folder is a part
             of what is to be copied.
     """
-    if target.resolve().is_relative_to(storage.root.resolve()):
+    if storage.holds(target):
         raise BackupRefused(
-            f"{target} is inside {storage.root}, which is to be copied. Choose another folder."
+            f"{target} is inside {storage.words}, which is to be copied. Choose another folder."
         )
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
     made_at = utc_now()
@@ -94,8 +93,8 @@ def backup(database: Database, storage: Storage, target: Path, *, keep: int | No
                 table.name: rows.write(session, table, new / ROWS / f"{table.name}.jsonl.gz")
                 for table in rows.tables()
             }
-        before = {path.relative_to(storage.root).as_posix() for path in _files(storage.root)}
-        files, copied, copied_bytes = _copy_files(storage.root, target)
+        before = list(storage.listed())
+        files, copied, copied_bytes = _copy_files(storage, before, target)
         manifest = {
             "made_at": made_at.isoformat(),
             "version": own_version(),
@@ -114,7 +113,7 @@ def backup(database: Database, storage: Storage, target: Path, *, keep: int | No
         _sync(target)
         if keep:
             forget(target, keep=keep)
-    gone = len(before - files.keys())
+    gone = len(before) - len(files)
     return Backup(path, sum(counts.values()), len(files), copied, copied_bytes, gone)
 
 
@@ -176,8 +175,8 @@ def restore(database: Database, storage: Storage, source: Path) -> Backup:
             f"program has {here}. Restore it with that version, then upgrade."
         )
     _require_whole(source, manifest, kept)
-    if any(path.is_file() for path in storage.root.rglob("*")):
-        raise BackupRefused(f"There are files in {storage.root} already. Restore into a new folder of data.")
+    if next(storage.listed(), None) is not None:
+        raise BackupRefused(f"There are files in {storage.words} already. Restore into a new place of data.")
     upgrade(database.engine)
     with database.read.begin() as session:
         for table in rows.tables():
@@ -217,36 +216,34 @@ def _manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _copy_files(root: Path, target: Path) -> tuple[dict[str, Kept], int, int]:
+def _copy_files(storage: Storage, there: Iterable[About], target: Path) -> tuple[dict[str, Kept], int, int]:
     """Every file by its key; those that were copied now, and their bytes."""
     former = backups(target)
     known = _manifest(former[-1])["files"] if former else {}
     found: dict[str, Kept] = {}
     copied = copied_bytes = 0
-    for path in _files(root):
-        key = path.relative_to(root).as_posix()
+    for about in there:
+        before = Kept(**known[about.key]) if about.key in known else None
+        if before and (before.size, before.version) == (about.size, about.version):
+            place = _place(target, before.sha256)
+            if place.exists() and place.stat().st_size == before.size:
+                found[about.key] = before
+                continue
         try:
-            about = path.stat()
-            before = Kept(**known[key]) if key in known else None
-            if before and (before.size, before.changed_ns) == (about.st_size, about.st_mtime_ns):
-                place = _place(target, before.sha256)
-                if place.exists() and place.stat().st_size == before.size:
-                    found[key] = before
-                    continue
-            digest, size, is_new = _take(path, target)
-        except FileNotFoundError:  # deleted meanwhile
+            digest, size, is_new = _take(storage, about.key, target)
+        except StoredFileMissing:  # deleted meanwhile
             continue
-        found[key] = Kept(digest, size, about.st_mtime_ns)
+        found[about.key] = Kept(digest, size, about.version)
         copied += is_new
         copied_bytes += size * is_new
     return found, copied, copied_bytes
 
 
-def _take(path: Path, target: Path) -> tuple[str, int, bool]:
+def _take(storage: Storage, key: str, target: Path) -> tuple[str, int, bool]:
     """Copy a file under its digest; digest, size, and whether it was not there yet."""
     (target / FILES).mkdir(exist_ok=True, mode=0o700)
     with (
-        path.open("rb") as source,
+        storage.open(key) as source,
         tempfile.NamedTemporaryFile(dir=target / FILES, prefix=UNFINISHED, delete=False) as copy,
     ):
         try:
@@ -268,13 +265,6 @@ def _take(path: Path, target: Path) -> tuple[str, int, bool]:
 
 def _place(target: Path, digest: str) -> Path:
     return target / FILES / digest[:2] / digest
-
-
-def _files(root: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(root):
-        for name in names:
-            if not name.startswith(UNFINISHED):
-                yield Path(folder) / name
 
 
 def _digest(path: Path) -> str:

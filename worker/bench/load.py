@@ -50,9 +50,11 @@ class Clock:
         self.all_begun.set()
 
 
-def work(client: Client, port: int, campaign_id: UUID, case: tuple[int, int, int], clock: Clock) -> None:
+def work(
+    client: Client, address: tuple[str, int], campaign_id: UUID, case: tuple[int, int, int], clock: Clock
+) -> None:
     """Lease and answer until the clock runs out; `case` as in `worker.bench.serve`."""
-    with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)) as connection:
+    with closing(HTTPConnection(*address, timeout=TIMEOUT_S)) as connection:
         connection.request("GET", "/healthz")
         connection.getresponse().read()
         clock.all_here.wait()

@@ -2,7 +2,7 @@
 
 Simulated people answer a whole campaign in this process, by the execution that serves them otherwise. Each
 sees one class per image, the true one or with the error rate another, and says yes if it is the one asked
-about. Every yes is confirmed by a second person.
+about. Every yes is confirmed by a second person; between two classes, a half of the questions is.
 """
 
 import random
@@ -19,6 +19,7 @@ from sqlalchemy import select
 from app.accounts.models import User
 from app.annotation import service as annotation
 from app.annotation.models import AnswerValue, Question
+from app.campaigns.confirming import TWO
 from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.fast.answering import FAST
@@ -27,7 +28,6 @@ from worker.context import Context
 from worker.drawing import open_campaign
 
 PARTS = 10
-TWO = 2  # classes: there a no names the true class, and what is said to it again confirms that
 STRETCH = 100  # answers of one person in a row
 HELD, ANSWERED = 20, 8  # cards that a browser holds, and how many it answers until it asks for more
 ANSWER = timedelta(seconds=2)
@@ -150,7 +150,7 @@ class _Work:
             counted = annotation.progress(session, campaign, now=self.now)
         total, firsts = len(self.said), counted.counts.first_yes + counted.counts.first_no
         confirmations = counted.counts.first_yes
-        if self.classes == TWO:
+        if self.classes == TWO:  # there chance says which are confirmed
             confirmations = sum(answers > 1 for answers in self.asked.values())
         bounds = [len(self.said) * part // PARTS for part in range(PARTS + 1)]
         parts = [self.said[start:end] for start, end in pairwise(bounds)]

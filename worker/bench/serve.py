@@ -74,12 +74,13 @@ def measure_serving(
         for case, _, path in product(cases, range(repeats), paths):
             clients, batch, _ = case
             say(f"{context.database.engine.dialect.name}, {clients} clients, batches of {batch}, {path}")
-            yield _measured(context, served[path], case, path, seconds=seconds)
+            yield measured(context, served[path], case, path, seconds=seconds)
 
 
-def _measured(
+def measured(
     context: Context, server: Server, case: tuple[int, int, int], path: Execution, *, seconds: float
 ) -> Row:
+    """A row of one case, with people and a campaign of its own; other arguments as `measure_serving`."""
     clients, batch, _ = case
     examples = int(seconds * (PLENTY if batch == 1 else BATCHED_PLENTY)) + clients * batch
     with context.unit_of_work() as session:
@@ -89,8 +90,9 @@ def _measured(
     open_campaign(context, campaign_id)
     workers = [Client(token) for token in tokens]
     clock = Clock(clients, seconds)
+    address = (server.host, server.port)
     threads = [
-        threading.Thread(target=work, args=(worker, server.port, campaign_id, case, clock), daemon=True)
+        threading.Thread(target=work, args=(worker, address, campaign_id, case, clock), daemon=True)
         for worker in workers
     ]
     for thread in threads:

@@ -21,6 +21,7 @@ class Server(NamedTuple):
 
     port: int
     process_id: int
+    host: str = "127.0.0.1"
 
     def cpu_s(self) -> float | None:
         """Seconds that the process has spent computing."""
@@ -33,12 +34,18 @@ class Server(NamedTuple):
         return (int(own) + int(kernel)) / os.sysconf("SC_CLK_TCK")
 
 
+def free_port(address: str = "127.0.0.1") -> int:
+    """A port of an address on which nobody listens at the moment."""
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 @contextmanager
 def serving(context: Context, execution: Execution) -> Iterator[Server]:
     """`clarinet serve` over the context's database."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         "CLARINET_ENVIRONMENT": "test",
         "CLARINET_LOG_FORMAT": "json",  # as in production

@@ -152,6 +152,24 @@ def change_role(
     typer.echo(json.dumps(found) if as_json else f"{email} is {role} now, and signs in anew.")
 
 
+@users.command("unlink")
+def unlink_user(
+    email: Annotated[str, typer.Argument(help="Whose account.")],
+    as_json: AsJson = False,
+) -> None:
+    """Take away the link to somebody's account at the organisation. They use a password, or link anew."""
+    from app.accounts import service
+    from app.accounts.organisation.service import unlink
+    from app.settings import Settings
+
+    settings = Settings()
+    with changes(settings) as session:
+        user = service.user_by_email(session, email)
+        found = {"id": str(user.id), "was_linked": unlink(session, user, settings, by=None)}
+    was = "is linked no more" if found["was_linked"] else "was not linked"
+    typer.echo(json.dumps(found) if as_json else f"{email} {was}.")
+
+
 @users.command("erase")
 def erase_user(
     email: Annotated[str, typer.Argument(help="Whom to erase.")],

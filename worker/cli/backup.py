@@ -9,6 +9,7 @@ import typer
 from app.db import Database, connect
 from app.settings import Settings
 from app.storage import Storage
+from app.stores.chosen import storage_of
 from worker.backup import copying
 
 
@@ -17,7 +18,7 @@ def _installation() -> Iterator[tuple[Database, Storage]]:
     settings = Settings()
     database = connect(settings.sqlalchemy_url)
     try:
-        yield database, Storage(settings.artefact_dir)
+        yield database, storage_of(settings)
     finally:
         database.dispose()
 

@@ -1,4 +1,4 @@
-"""`clarinet bench scale`, `serve`, `live`, `order`, `predict` and `runs`."""
+"""`clarinet bench` and its commands that need the application."""
 
 import json
 from dataclasses import asdict
@@ -125,7 +125,7 @@ def order(
     seeds: Annotated[int, typer.Option(min=1, help="So many campaigns of each kind, and their means.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
 ) -> None:
-    """How many answers are yes, by tenths of a campaign, where every yes is confirmed."""
+    """How many answers are yes, by tenths of a campaign that confirms every yes; of two classes, a half."""
     from worker.bench.order import HEADER, Crowd, as_row, as_text, measure_orders
 
     crowd = Crowd(speeds=speed, error=error, page=page, joins=join or (), leaves=leave or (), seed=seed)
@@ -184,3 +184,125 @@ def runs(
 
     figures = measure_runs(database_url, runs, epochs, say=lambda words: typer.echo(words, err=True))
     typer.echo(json.dumps(as_row(figures)) if as_json else as_text(figures))
+
+
+def workers(
+    case: Annotated[
+        list[str], typer.Option(help="Workers, x, seeds at once in a process; several times.")
+    ] = ["1x1", "2x1", "1x4"],  # noqa: B006
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Of the run.")] = 4,
+    epochs: Annotated[int, typer.Option(min=2, max=10_000, help="Of each seed.")] = 10,
+    steps: Annotated[int, typer.Option(min=1, max=10_000, help="Of each epoch.")] = 50,
+    repeats: Annotated[int, typer.Option(min=1, max=50, help="Of each case, in turns.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
+) -> None:
+    """What further workers, and seeds that share a process, save of a run's time."""
+    from worker.bench.workers import Case, as_row, as_text, measure_workers
+
+    try:
+        cases = [Case(int(left), int(right)) for left, right in (each.split("x") for each in case)]
+    except ValueError as error:
+        raise typer.BadParameter("Write a case as 2x1: two workers, one seed at once.") from error
+    figures = measure_workers(
+        cases,
+        seeds=seeds,
+        epochs=epochs,
+        steps=steps,
+        repeats=repeats,
+        say=lambda words: typer.echo(words, err=True),
+    )
+    typer.echo(json.dumps(as_row(figures)) if as_json else as_text(figures))
+
+
+def comparison(
+    pairs: Annotated[
+        list[str] | None, typer.Argument(help="U-M, M-U, M-MM, P-A, A-P, P-S; none: all of them.")
+    ] = None,
+    data: Annotated[
+        Path, typer.Option(envvar="CLARINET_DATA", exists=True, file_okay=False, help="Where the files are.")
+    ] = Path("data"),
+    methods: Annotated[
+        list[str] | None, typer.Option("--method", help="Several times; none: ours and the paper's five.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Of each run.")] = 3,
+    answers: Annotated[
+        int | None, typer.Option(min=1, help="Of simulated annotators; else until nothing is left to ask.")
+    ] = None,
+    values: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any field of TrainConfig.")
+    ] = None,
+    base_url: BaseUrl = HERE,
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Launch the paper's five methods and ours on real images, on a running server; goes on where it was."""
+    from clarinet.commands.options import named_value
+    from worker.bench.comparison import METHODS, PAIRS, Wanted, launch_comparison
+
+    unknown = [name for name in pairs or () if name not in PAIRS]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]} is none of {', '.join(PAIRS)}.")
+    wanted = Wanted(
+        data=data,
+        seeds=range(seeds),
+        answers=answers,
+        changes=dict(named_value(text) for text in values or []),
+        methods=methods or METHODS,
+    )
+    found = {}
+    with connect(base_url, token) as client:
+        for name in pairs or PAIRS:
+            launched = launch_comparison(
+                client, PAIRS[name], wanted, say=lambda words: typer.echo(words, err=True)
+            )
+            found[name] = asdict(launched)
+            if not as_json:
+                typer.echo(f"{name}: {launched.url}")
+    if as_json:
+        typer.echo(json.dumps(found))
+
+
+def faults(
+    questions: Annotated[int, typer.Option(min=10, max=1_000_000, help="Of the campaign.")] = 400,
+    people: Annotated[int, typer.Option(min=1, max=256, help="Who answer, all the time.")] = 8,
+    runs: Annotated[
+        int, typer.Option(min=1, max=1_000, help="At least so many; more until all is done.")
+    ] = 1,
+    seeds: Annotated[int, typer.Option(min=1, max=20, help="Trials of each run.")] = 2,
+    answer_faults: Annotated[int, typer.Option(min=0, help="Of web hosts, database and broker.")] = 4,
+    trial_faults: Annotated[int, typer.Option(min=0, help="Of hosts that train, and what they need.")] = 4,
+    seed: Annotated[int, typer.Option(help="Same seed, same faults in the same order.")] = 0,
+    minutes: Annotated[
+        float, typer.Option(min=0.1, help="Over which answers are spread; later no fault begins.")
+    ] = 2,
+    speed: Annotated[
+        float, typer.Option(min=0, max=600, help="Seconds to measure pairs/s with one and two web processes.")
+    ] = 0,
+    folder: Annotated[
+        Path | None, typer.Option(help="An empty one for the hosts' folders, which keeps their logs.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Many machines, and faults of all of them, while people answer and runs train.
+
+    Hosts are network namespaces, which needs root and iproute2; else they are processes that nothing cuts
+    off. PostgreSQL, Redis, nginx and moto's S3 server must be installed. Status 1: something was lost,
+    doubled, orphaned or computed otherwise.
+    """
+    from worker.bench.faults.measure import Plan, as_row, as_text, measure_faults
+
+    plan = Plan(
+        questions=questions,
+        people=people,
+        runs=runs,
+        seeds=seeds,
+        answer_faults=answer_faults,
+        trial_faults=trial_faults,
+        seed=seed,
+        minutes=minutes,
+        speed_s=speed,
+    )
+    found = measure_faults(plan, folder, say=lambda words: typer.echo(words, err=True))
+    typer.echo(json.dumps(as_row(found)) if as_json else as_text(found))
+    if not found.is_well:
+        raise typer.Exit(1)

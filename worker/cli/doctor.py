@@ -2,7 +2,6 @@
 
 import asyncio
 import platform
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -12,12 +11,17 @@ from typing import Literal
 from pydantic import ValidationError
 
 from app import clock
+from app.accounts.organisation.opening import provider_of
 from app.db import Database, connect
+from app.errors import AppError
 from app.health import OK, Readiness
+from app.organisation_settings import back_url
 from app.proxies import warning_at_start
 from app.runs.workers import DOCTOR
 from app.settings import Settings
-from worker.heartbeat import look_at_device
+from app.stores.chosen import StorageNotInstalled, storage_of
+from worker.device import look_at_device
+from worker.fitness import device_trouble, folder_trouble
 
 CLOCKS_AGREE_S = 2.0
 TRAINED_WITH = ("torch", "torchvision")
@@ -39,7 +43,7 @@ def look() -> list[Finding]:
     try:
         settings = Settings()
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        told = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
         return [Finding("settings", "failed", told.removeprefix(": "))]
     return [Finding("settings", "ok", f"{settings.environment}, data in {settings.data_dir}"), *_of(settings)]
 
@@ -54,10 +58,14 @@ def _of(settings: Settings) -> Iterator[Finding]:
         return
     try:
         yield from _readiness(settings, database)
+    except StorageNotInstalled as error:
+        yield Finding("storage", "failed", str(error))
+    else:
         yield _clock()
     finally:
         database.dispose()
     yield _device(settings)
+    yield _organisation(settings)
     warning = warning_at_start(settings, "0.0.0.0")
     yield Finding("address", "warning" if warning else "ok", warning or settings.public_url)
 
@@ -74,19 +82,16 @@ def _versions() -> Finding:
 
 
 def _folder(path: Path) -> Finding:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path) as file:
-            file.write(b"x")
-    except OSError as error:
-        return Finding("folder", "failed", f"{path} cannot be written: {error.strerror}")
-    return Finding("folder", "ok", f"{path} can be written")
+    trouble = folder_trouble(path)
+    return Finding("folder", "failed" if trouble else "ok", trouble or f"{path} can be written")
 
 
 def _readiness(settings: Settings, database: Database) -> Iterator[Finding]:
-    checks, warnings = asyncio.run(Readiness(settings, database, kind=DOCTOR).look())
+    storage = storage_of(settings)
+    checks, warnings = asyncio.run(Readiness(settings, database, storage, kind=DOCTOR).look())
     for name, words in checks.items():
-        yield Finding(name, "ok" if words == OK else "failed", words)
+        said = f"{storage.words} is written and read" if (name, words) == ("storage", OK) else words
+        yield Finding(name, "ok" if words == OK else "failed", said)
     for name in ("workers", "upkeep", "broker"):
         if name in warnings or name == "broker" or checks.get("migrations") == OK:
             yield Finding(name, "warning" if name in warnings else "ok", warnings.get(name, OK))
@@ -103,11 +108,29 @@ def _clock() -> Finding:
 
 
 def _device(settings: Settings) -> Finding:
+    if trouble := device_trouble(settings.device):
+        return Finding("device", "failed", trouble)
     device = look_at_device(settings.device)
-    if settings.device == "cuda" and device.words.startswith("CPU"):
-        return Finding("device", "failed", "CLARINET_DEVICE is cuda, and nvidia-smi finds no GPU")
     memory = f", {device.memory_bytes / 1024**3:.0f} GB" if device.memory_bytes else ""
     return Finding("device", "ok", f"{device.words}{memory}")
+
+
+def _organisation(settings: Settings) -> Finding:
+    """Whether the provider by which people sign in answers as the one that the settings name."""
+    now = clock.utc_now()
+    try:
+        provider = provider_of(settings)
+        if provider is None:
+            return Finding("sign-in", "ok", "with a password alone")
+        provider.told(now)
+        count = len(provider.keys(now).keys)
+    except AppError as error:
+        return Finding("sign-in", "failed", error.detail)
+    if not count:
+        words = f"{settings.oidc_issuer} shows no key that signatures can be checked by"
+        return Finding("sign-in", "failed", words)
+    words = f"{settings.oidc_issuer} answers; it must know the address {back_url(settings.public_url)}"
+    return Finding("sign-in", "ok", words)
 
 
 def lines(found: list[Finding]) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """The `clarinet` command. Every import waits for the command that needs it: most of them need no torch."""
 
+import errno
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
+from uuid import UUID
 
 import typer
 from typer.core import TyperGroup
@@ -10,36 +12,62 @@ from worker.cli import accounts, models, remote, runs
 from worker.cli import bench as benchmarks
 from worker.cli import simulate as simulating
 
+# What a path that was typed or set may be: no folder, a folder, not there, not to be written.
+OF_PATHS = (
+    errno.EACCES,
+    errno.EEXIST,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+)
+NO_DATABASE = "file is not a database"  # in SQLite's words
+
 
 class Commands(TyperGroup):
-    """Commands that tell a refusal in a sentence, without a traceback."""
+    """Commands that tell a refusal in a sentence, without a traceback.
+
+    Status 2: what was typed or set cannot be, as for a misspelt option. Status 1: it was tried and failed.
+    """
 
     def invoke(self, ctx: Any) -> Any:  # typer brings a click of its own, whose Context it does not export
         """Run the command."""
         from pydantic import ValidationError
 
-        from app.errors import AppError
-        from clarinet.recipes.errors import ClarinetError
-        from clarinet_client import ClientError
+        from app.errors import AppError, Unprocessable
+        from clarinet.recipes.errors import ClarinetError, ConfigError
+        from clarinet_client import CannotBe, ClientError
+        from worker.local.starting import BadStart
 
         try:
             return super().invoke(ctx)
+        except (Unprocessable, BadStart, ConfigError, CannotBe) as error:
+            _refuse(str(error), status=2)
         except (AppError, ClarinetError, ClientError) as error:
             _refuse(str(error))
         except ValidationError as error:
-            _refuse("; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors()))
+            told = "; ".join(item["msg"].removeprefix("Value error, ") for item in error.errors())
+            _refuse(told, status=2)
+        except OSError as error:
+            if error.filename is None or error.errno not in OF_PATHS:
+                raise
+            _refuse(f"{error.filename} cannot be used: {error.strerror}.", status=2)
         except Exception as error:
             from app.outages import outage_of
 
+            if NO_DATABASE in str(error):
+                _refuse("CLARINET_DATABASE_URL names a file that is no database of SQLite.", status=2)
             outage = outage_of(error)
             if outage is None:
                 raise
             _refuse(outage.words)
 
 
-def _refuse(why: str) -> NoReturn:
+def _refuse(why: str, *, status: int = 1) -> NoReturn:
     typer.echo(f"clarinet: {why}", err=True)
-    raise typer.Exit(1)
+    raise typer.Exit(status)
 
 
 app = typer.Typer(
@@ -100,14 +128,19 @@ def alive(
     what: Annotated[str, typer.Argument(help="upkeep, or a queue: io, gpu.")],
 ) -> None:
     """For health checks: status 0 where a process of this host does this and said so a moment ago."""
+    from sqlalchemy import inspect
+
     from app.clock import utc_now
     from app.db import connect
+    from app.runs.models import Worker
     from app.runs.workers import is_seen_here
     from app.settings import Settings
 
     database = connect(Settings().sqlalchemy_url)
     try:
         with database.read.begin() as session:
+            if not inspect(session.connection()).has_table(Worker.__tablename__):
+                _refuse("The database has no schema yet. Run first: clarinet db upgrade")
             found = is_seen_here(session, what, now=utc_now())
     finally:
         database.dispose()
@@ -171,11 +204,17 @@ def serve(
 def worker(
     queues: Annotated[str, typer.Option(help="Which jobs to take, with commas: io, gpu.")] = "io,gpu",
     concurrency: Annotated[int, typer.Option(min=1, help="Jobs at a time; a GPU takes one.")] = 1,
+    once: Annotated[
+        UUID | None, typer.Option(metavar="TRIAL", help="Train this trial alone, and end: a cluster's job.")
+    ] = None,
     parent: Parent = None,
 ) -> None:
     """Take jobs from the queue: io draws questions and imports images, gpu trains."""
-    from worker.cli.serve import run_jobs
+    from worker.cli.serve import run_jobs, run_one_trial
 
+    if once is not None:
+        run_one_trial(once)
+        return
     run_jobs(queues.split(","), concurrency=concurrency, parent=parent)
 
 
@@ -192,6 +231,8 @@ def upgrade_database(
     revision: Annotated[str, typer.Argument(help="Where to; usually the newest.")] = "head",
 ) -> None:
     """Bring the database to the current schema."""
+    from alembic.util import CommandError
+
     from app.db import connect
     from app.migrate import Schema, upgrade
     from app.settings import Settings
@@ -199,6 +240,8 @@ def upgrade_database(
     database_ = connect(Settings().sqlalchemy_url)
     try:
         before = upgrade(database_.engine, revision)
+    except CommandError:
+        _refuse(f"There is no schema called {revision!r}. Usually one says nothing, or head.", status=2)
     finally:
         database_.dispose()
     if before is Schema.NEWER:
@@ -237,6 +280,9 @@ bench.command()(benchmarks.live)
 bench.command()(benchmarks.order)
 bench.command()(benchmarks.predict)
 bench.command()(benchmarks.runs)
+bench.command()(benchmarks.workers)
+bench.command()(benchmarks.comparison)
+bench.command()(benchmarks.faults)
 _hand_over("bench", "step", what="A training step", to=bench)
 _hand_over("bench", "active", what="Questions by a model's belief", to=bench)
 _hand_over("make-syn-digits", what="Make SYN-DIGITS anew, after its published recipe")

@@ -130,9 +130,12 @@ def get_model(
 def predict(
     model: ModelName,
     images: Annotated[
-        Path, typer.Option(metavar="DIR|FILE", help="A picture, or a folder: every image file below it.")
+        Path,
+        typer.Option(
+            metavar="DIR|FILE", exists=True, help="A picture, or a folder: every image file below it."
+        ),
     ],
-    out: Annotated[Path, typer.Option(metavar="CSV", help="File to write.")],
+    out: Annotated[Path, typer.Option(metavar="CSV", dir_okay=False, help="File to write.")],
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out pictures that cannot be read, instead of refusing.")
     ] = False,

@@ -83,7 +83,24 @@ def unknown(_row: object) -> tuple[float, None]:
 
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="zip, zip with a CSV, or npz.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Go on without files that cannot be taken in.")]
+FirstClass = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=1, help="From which number the file counts classes; else from 0, if that can be."
+    ),
+]
+FirstPosition = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=1, help="From which number the file counts pictures; else from 0, if that is sure."
+    ),
+]
 Encoding = Annotated[str, typer.Option(help="Of the names in the zip, where it does not say it.")]
+
+
+def said_of(first: int | None) -> Literal["", "0", "1"]:
+    """From where classes or pictures are counted, as the server takes it."""
+    return "" if first is None else "1" if first else "0"
 
 
 @datasets.command("add")
@@ -94,6 +111,7 @@ def add_dataset(
     skip_bad: SkipBad = False,
     encoding: Encoding = "",
     classes: ClassNames = "",
+    first_class: FirstClass = None,
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -107,6 +125,7 @@ def add_dataset(
             skip_bad=skip_bad,
             encoding=encoding,
             classes=lines_of(classes),
+            first_class=said_of(first_class),
         )
         with watching("Taking images in", taken_in) as tell:
             row = client.datasets.wait(made["id"], on_look=tell)
@@ -129,6 +148,7 @@ def grow_dataset(
     ] = False,
     encoding: Encoding = "",
     classes: ClassNames = "",
+    first_class: FirstClass = None,
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -143,6 +163,7 @@ def grow_dataset(
             skip_known=not keep_known,
             encoding=encoding,
             classes=lines_of(classes),
+            first_class=said_of(first_class),
         )
         with watching("Taking images in", taken_in) as tell:
             row = client.datasets.wait_for_version(found["id"], made["id"], on_look=tell)
@@ -162,10 +183,10 @@ def taken_in(row: "Taken") -> tuple[float, float | None]:
 
 
 def tell_notes(row: "Taken") -> None:
-    """What an import noticed, and which files it has not taken, on standard error."""
-    from clarinet_client.datasets import left_out
+    """What an import noticed, and which files it has not taken or could doubt, on standard error."""
+    from clarinet_client.datasets import contradicting, left_out
 
-    for line in [*row["notes"], *left_out(row)]:
+    for line in [*row["notes"], *left_out(row), *contradicting(row)]:
         typer.echo(line, err=True)
 
 
@@ -191,7 +212,10 @@ def create_campaign(
     class_language: Annotated[
         str, typer.Option(help="Of the classes' names, as a tag: en, el. Else questions use no article.")
     ] = "",
-    confirm_yes: Annotated[bool, typer.Option(help="Ask a second person about every yes.")] = True,
+    confirm_yes: Annotated[
+        bool,
+        typer.Option(help="Ask a second person about every yes; of two classes, about half the questions."),
+    ] = True,
     modes: Annotated[
         Literal["card", "grid", "both"], typer.Option(help="How pictures are shown: card, grid or both.")
     ] = "both",
@@ -280,6 +304,12 @@ def import_labels(
     file: Annotated[
         Path, typer.Argument(exists=True, dir_okay=False, help="CSV, or the JSON of Label Studio.")
     ],
+    contradictions: Annotated[
+        Literal["refuse", "leave-out"],
+        typer.Option(help="Where somebody contradicts themselves: refuse the file, or leave out both sides."),
+    ] = "refuse",
+    first_class: FirstClass = None,
+    first_position: FirstPosition = None,
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -287,9 +317,17 @@ def import_labels(
     """Bring in yes/no answers or class labels from elsewhere; they stay apart from the campaign's own."""
     with connect(base_url, token) as client:
         found = client.campaigns.find(campaign)
-        made = client.labels.send(found["id"], file)
+        made = client.labels.send(
+            found["id"],
+            file,
+            contradictions=contradictions,
+            first_class=said_of(first_class),
+            first_position=said_of(first_position),
+        )
         with watching("Reading labels", unknown) as tell:
             row = client.labels.wait(found["id"], made["id"], on_look=tell)
+    for line in [*row["notes"], *(f"{one['where'].capitalize()} {one['why']}." for one in row["faults"])]:
+        typer.echo(line, err=True)
     show(
         row,
         f"{row['filename']}: {row['yes']} yes, {row['no']} no, {row['unsure']} can't tell, "

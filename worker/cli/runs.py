@@ -69,6 +69,9 @@ def start_run(
     values: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any field of TrainConfig.")
     ] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, help="Of a worker that share each batch, each on a GPU of its own.")
+    ] = 1,
     waiting: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     base_url: BaseUrl = HERE,
     token: Token = "",
@@ -86,6 +89,8 @@ def start_run(
     }
     if preset:
         choices["preset"] = preset
+    if processes > 1:  # which a server of an earlier version does not know
+        choices["processes"] = processes
     with connect(base_url, token) as client:
         source, aim = client.campaigns.find(campaign), client.datasets.find(target)
         row = client.runs.launch(source["id"], aim["id"], **choices)
@@ -95,12 +100,12 @@ def start_run(
 
 
 def _seeds(text: str) -> list[int]:
-    from app.errors import AppError
+    from app.errors import Unprocessable
 
     try:
         return [int(seed) for seed in text.split(",")]
     except ValueError:  # also of more digits than Python reads
-        raise AppError(
+        raise Unprocessable(
             f"--seeds {text:.80}: expected whole numbers with commas, for example 0,1,2."
         ) from None
 

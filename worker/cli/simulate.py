@@ -9,7 +9,7 @@ from clarinet.recipes.counting import many
 from worker.cli.remote import HERE, AsJson, BaseUrl, Campaign, Token, connect, show
 
 if TYPE_CHECKING:
-    from clarinet_client.shapes.campaigns import Audit
+    from clarinet_client.shapes.campaigns import Audit, DrawingAudit
     from worker.demo.annotators import Tally
 
 ALARMED = 3  # exit status of an audit that found something
@@ -96,6 +96,18 @@ def audit(campaign: Campaign, base_url: BaseUrl = HERE, token: Token = "", as_js
         raise typer.Exit(ALARMED)
 
 
+def _law(drawing: "DrawingAudit") -> str:
+    law = drawing["law"]
+    if law is None or law["by_belief_of"] is None:
+        return ""
+    return f", by the belief of {law['by_belief_of']} with a floor of {law['floor_percent']} %"
+
+
+def _corrected(rounds: int) -> str:
+    """Why the p-value is not that of the chi-square, where several were tested."""
+    return f" (the most uneven of {rounds}, so p is {rounds} times its own, 1 at most)" if rounds > 1 else ""
+
+
 def _report(found: "Audit") -> str:
     secret = "not yet: the seed is secret until the campaign is closed"
     said = {True: "yes", False: "NO", None: secret}
@@ -106,14 +118,14 @@ def _report(found: "Audit") -> str:
         f"Every draw as the seed says: {said[found['draws_match']]}",
         f"Seed as committed to ({found['commitment'][:16]}...): {said[found['commitment_matches']]}",
         *(
-            f"Drawing {item['number']}, over version {item['dataset_version']}: every draw as its seed says: "
-            f"{said[item['draws_match']]}; seed as committed to ({item['commitment'][:16]}...): "
-            f"{said[item['commitment_matches']]}"
+            f"Drawing {item['number']}, over version {item['dataset_version']}{_law(item)}: "
+            f"every draw as its seed says: {said[item['draws_match']]}; "
+            f"seed as committed to ({item['commitment'][:16]}...): {said[item['commitment_matches']]}"
             for item in found["drawings"]
             if len(found["drawings"]) > 1
         ),
         f"Classes drawn uniformly: chi-square {found['uniformity']['statistic']:.1f}, "
-        f"p = {found['uniformity']['p_value']:.3f}",
+        f"p = {found['uniformity']['p_value']:.3f}{_corrected(found['uniformity_of'])}",
         *(f"ALARM: {alarm}" for alarm in found["alarms"]),
         "Nothing is wrong." if found["passed"] else "Something is wrong.",
     ]

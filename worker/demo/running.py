@@ -21,7 +21,9 @@ from worker.demo.annotators import Plan, Tally, simulate
 from worker.demo.perception import read_truth
 from worker.demo.pictures import Pictures, add_pictures, answer_pictures
 from worker.demo.setup import Demo, DemoIncomplete, prepare
-from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, require_free_port, settings_for
+from worker.local.starting import alone_on, require_free_port
+from worker.local.up import asked_to_end, bring_up_to_date, children, keep_up, settings_for
+from worker.local.watching import Watch
 
 LEAVE = 60  # questions for the visitor that nobody has answered: about one in ten is a yes
 READY_S = 120.0
@@ -60,14 +62,18 @@ def run_demo(*, host: str, port: int, data_dir: Path, as_json: bool) -> None:
     """Make what is missing, start everything, and let it run until SIGTERM or Ctrl-C."""
     settings = settings_for(host=host, port=port, data_dir=data_dir)
     require_free_port(host, port)
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
     log_path = settings.data_dir / "clarinet.log"
 
     def say(words: str) -> None:
         sys.stderr.write(f"{words}\n")
         sys.stderr.flush()
 
-    with asked_to_end() as ended, log_path.open("ab") as output, log_path.open("a") as own:
+    with (
+        alone_on(settings.data_dir),
+        asked_to_end() as ended,
+        log_path.open("ab") as output,
+        log_path.open("a") as own,
+    ):
         configure_logs(settings)
         structlog.configure(logger_factory=structlog.WriteLoggerFactory(own))
         bring_up_to_date(settings)
@@ -93,7 +99,8 @@ def run_demo(*, host: str, port: int, data_dir: Path, as_json: bool) -> None:
             target=_guide, args=(demo, target_id, ended, announce, say), name="guide", daemon=True
         )
         guide.start()
-        keep_up(children(settings, host=host, port=port, log=output), ended)
+        watch = Watch(host=host, port=port)
+        keep_up(children(settings, host=host, port=port, log=output), ended, watch)
         guide.join(10)
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -48,8 +48,8 @@ def environment_of(settings: Settings) -> dict[str, str]:
         value = getattr(settings, name)
         if isinstance(value, SecretStr):
             text = value.get_secret_value()
-        elif isinstance(value, tuple):
-            text = json.dumps([str(item) for item in value])
+        elif isinstance(value, (tuple, dict)):  # which are read as JSON
+            text = json.dumps(value, default=str)
         else:
             text = "" if value is None else str(value)  # set to nothing, also where a .env file says more
         given[f"CLARINET_{name.upper()}"] = text
@@ -57,7 +57,11 @@ def environment_of(settings: Settings) -> dict[str, str]:
 
 
 def start(
-    module: str, *arguments: str, environment: Mapping[str, str], log: IO[bytes]
+    module: str,
+    *arguments: str,
+    environment: Mapping[str, str],
+    log: IO[bytes],
+    pass_fds: Collection[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start `python -m module` as a fresh interpreter in a process group of its own.
 
@@ -71,6 +75,7 @@ def start(
         stderr=log,
         env=dict(environment),
         start_new_session=True,
+        pass_fds=pass_fds,
     )
 
 

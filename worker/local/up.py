@@ -1,8 +1,9 @@
 """The whole application in one terminal: child processes that are kept alive, and end together."""
 
+import atexit
+import gc
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,21 +20,17 @@ from app.db import connect
 from app.errors import AppError
 from app.migrate import upgrade
 from app.settings import Settings
+from worker.beats import BEATS_TO, Listener
 from worker.local.processes import environment_of, kill, start
+from worker.local.watching import Watch
 
 GRACE_S = 40.0  # a worker gives its training 30 s for a last checkpoint
 LOOK_EVERY_S = 0.5
+WATCH_EVERY_S = 10.0
 QUICK_S = 10.0  # a child that ends sooner did not start
 MAX_QUICK_ENDS = 5
 
 log = structlog.get_logger()
-
-
-class PortTaken(AppError):
-    """Somebody listens there already."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__(f"Port {port} is in use by another program. Choose another one: --port {port + 1}")
 
 
 class ChildKeepsEnding(AppError):
@@ -61,16 +58,6 @@ def bring_up_to_date(settings: Settings) -> None:
     database.dispose()
 
 
-def require_free_port(host: str, port: int) -> None:
-    """Raises PortTaken while somebody listens on the port."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise PortTaken(port) from error
-
-
 @dataclass
 class Child:
     """One `clarinet` command as a process of ours."""
@@ -80,6 +67,7 @@ class Child:
     environment: dict[str, str]
     log: IO[bytes]
     process: Popen[bytes] | None = field(default=None, init=False)
+    listener: Listener = field(default_factory=Listener, init=False)  # to its beats
     started: float = field(default=0.0, init=False)
     quick_ends: int = field(default=0, init=False)
 
@@ -91,8 +79,9 @@ class Child:
             *self.arguments,
             "--parent",
             str(os.getpid()),
-            environment=self.environment,
+            environment=self.environment | {BEATS_TO: str(self.listener.write_end)},
             log=self.log,
+            pass_fds=[self.listener.write_end],
         )
 
     def look(self) -> None:
@@ -114,6 +103,12 @@ class Child:
         log.warning("up.child_ended", child=self.name, status=code)
         if self.quick_ends >= MAX_QUICK_ENDS:
             raise ChildKeepsEnding(self.name, code)
+
+    def end_if_hung(self, watch: Watch) -> None:
+        """Kill the process if it gives no sign; the next look starts another one."""
+        if self.process is not None and watch.is_hung(self.name, self.process.pid, self.listener):
+            log.warning("up.child_hung", child=self.name)
+            kill(self.process)
 
     def ask_to_end(self) -> None:
         """Send SIGTERM to the process alone: what it has started, it ends itself."""
@@ -144,7 +139,12 @@ def children(settings: Settings, *, host: str, port: int, log: IO[bytes] | None 
 
 @contextmanager
 def asked_to_end() -> Iterator[Event]:
-    """An event that SIGTERM and Ctrl-C set; a second Ctrl-C interrupts at once."""
+    """An event that SIGTERM and Ctrl-C set; a second Ctrl-C interrupts at once.
+
+    Who is asked to end looks for no garbage any more: among a web framework's objects that takes a second.
+    Only for processes without torch, whose packages take what is left for leaks and say so.
+    """
+    atexit.register(gc.freeze)
     ended = Event()
 
     def on_signal(_number: int, _frame: object) -> None:
@@ -160,8 +160,12 @@ def asked_to_end() -> Iterator[Event]:
             signal.signal(number, handler)
 
 
-def keep_up(running: Sequence[Child], ended: Event) -> None:
+def keep_up(
+    running: Sequence[Child], ended: Event, watch: Watch, *, watch_every_s: float = WATCH_EVERY_S
+) -> None:
     """Start the children and keep them alive until `ended` is set; then end them all, and only them.
+
+    One that hangs is killed, and starts again.
 
     Must run in the main thread: the kernel ties a child's life to the thread that started it.
 
@@ -171,9 +175,14 @@ def keep_up(running: Sequence[Child], ended: Event) -> None:
     try:
         for child in running:
             child.start()
+        watched = time.monotonic()
         while not ended.wait(LOOK_EVERY_S):
             for child in running:
                 child.look()
+            if time.monotonic() - watched >= watch_every_s:
+                for child in running:
+                    child.end_if_hung(watch)
+                watched = time.monotonic()
     finally:
         for child in running:
             child.ask_to_end()

@@ -68,9 +68,12 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     size = config.network.image_size
     source = _images(session, storage, ours, Split.TRAIN, size)
     target = _images(session, storage, theirs, Split.TRAIN, size)
-    # Drawn uniformly, but for labels from elsewhere: nobody knows how those were.
-    is_drawn = not run.snapshot_facts.get("imported")
-    chances = np.full(len(labels), probabilities(len(names))[0], np.float32) if is_drawn else None
+    labels = _as_taken(labels, config)
+    # Drawn uniformly, but for labels that tell their probability, and those from elsewhere: nobody knows how
+    # these were.
+    chances = labels.probabilities
+    if chances is None and not run.snapshot_facts.get("imported"):
+        chances = np.full(len(labels), probabilities(len(names))[0], np.float32)
     labels = replace(labels, positions=_rows(source, labels), probabilities=chances)
     held = versions.version(session, *theirs)
     mapped = _numbers(held, names)
@@ -96,6 +99,13 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
         campaign_name=campaign.name,
         datasets=_named(session, source=ours, target=theirs),
     )
+
+
+def _as_taken(labels: Labels, config: TrainConfig) -> Labels:
+    """Without noes beside a true label of their image, which only what weights each answer by 1/q takes."""
+    if labels.excluded is None or config.losses.complementary_loss == "inverse":
+        return labels
+    return labels.true_alone()
 
 
 def _named(session: Session, **which: tuple[UUID, int]) -> dict[str, dict[str, object]]:

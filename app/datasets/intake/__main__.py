@@ -23,10 +23,10 @@ from app.datasets.intake.shards import ShardWriter
 from app.datasets.intake.tables import read_table
 from app.datasets.intake.zips import Archive, open_archive
 from app.datasets.uploads import SAY_ENCODING, SKIP_BAD
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.files.arrays import SUFFIX
 from clarinet.files.folders import class_list
-from clarinet.files.names import class_lines
+from clarinet.files.names import are_numbers, class_lines
 from clarinet.files.refusal import MOST_NAMED, Refused
 from clarinet.recipes.counting import many
 
@@ -36,7 +36,7 @@ REPORT_EVERY_S = 0.5
 def main() -> None:
     """Do what standard input asks for."""
     request = apart.asked()
-    storage = Storage(Path(request["root"]))
+    storage = FolderStorage(Path(request["root"]))
     upload: dict[str, Any] = request["upload"]
     size_bytes = storage.path(upload["data"]).stat().st_size
     apart.bound(address_space=MAX_ADDRESS_SPACE, cpu_s=BASE_CPU_S + CPU_S_PER_MIB * size_bytes // MIB)
@@ -67,7 +67,7 @@ class FilesRefused(Exception):
         super().__init__(str(refused[0]) if len(refused) == 1 else told)
 
 
-def take_in(storage: Storage, prefix: str, upload: dict[str, Any]) -> dict[str, Any]:
+def take_in(storage: FolderStorage, prefix: str, upload: dict[str, Any]) -> dict[str, Any]:
     """Pack the pictures of an upload into shards below `prefix`; gives what the dataset's row says of them.
 
     Files that are not taken are left out where the upload says `skip_bad`; else all of them are looked at,
@@ -82,7 +82,7 @@ def take_in(storage: Storage, prefix: str, upload: dict[str, Any]) -> dict[str, 
         )
         archive = stack.enter_context(opened)
         reading = _reading(archive, storage, upload)
-        refused = list(reading.refused)
+        refused = [*archive.refused, *reading.refused]
         shards = stack.enter_context(ShardWriter(storage, prefix))
         reported, readable = 0.0, 0
         for done, incoming in enumerate(reading.pictures):
@@ -109,12 +109,13 @@ def take_in(storage: Storage, prefix: str, upload: dict[str, Any]) -> dict[str, 
         "size_bytes": shards.size_bytes,
         "notes": _notes(archive, reading, refused),
         "faults": _faults(refused),
+        "contradictions": _faults(reading.contradictions),
     }
 
 
 def _notes(archive: Archive, reading: Reading, refused: Sequence[Refused]) -> list[str]:
     """What the admin should know of an import, in sentences."""
-    told = list(reading.remarks)
+    told = [*archive.remarks, *reading.remarks]
     if archive.encoding:
         told.append(f"The names in {archive.name} were read as {title_of(archive.encoding)}")
     told += [
@@ -130,22 +131,31 @@ def _faults(refused: Sequence[Refused]) -> list[dict[str, str]]:
     return [{"file": one.name, "why": one.why} for one in refused[:MOST_NAMED]]
 
 
-def _reading(archive: Archive, storage: Storage, upload: dict[str, Any]) -> Reading:
+def _reading(archive: Archive, storage: FolderStorage, upload: dict[str, Any]) -> Reading:
     """Choose the reader by what is inside; a file name says little."""
+    known: Sequence[str] = upload.get("class_names") or ()  # of the dataset that the images join
     if "table" in upload:
         data = storage.read(upload["table"], length=MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:
             raise Refused(upload["table_name"], f"is larger than {MAX_TABLE_BYTES // MIB} MB")
-        return read_with_table(archive, read_table(data, upload["table_name"]))
+        return read_with_table(archive, read_table(data, upload["table_name"]), class_names=known)
     given = class_lines(upload.get("classes", ""))
     # A list of classes may lie beside the arrays.
     listed = class_list(archive.members)
-    has_arrays = all(path.endswith(SUFFIX) or path == listed for path in archive.members)
+    paths = [path for path in archive.members if path != listed]
+    has_arrays = bool(paths) and all(path.endswith(SUFFIX) for path in paths)
     if upload["kind"] == "npz" or (upload["kind"] == "auto" and has_arrays):
-        return read_arrays(archive, given)
+        return read_arrays(archive, given, first_class=_first_class(upload, known))
     if given:
         raise Refused(upload["name"], "is no npz of numbered classes, so it takes its names from its folders")
-    return read_folders(archive)
+    return read_folders(archive, class_names=known)
+
+
+def _first_class(upload: dict[str, Any], known: Sequence[str]) -> int | None:
+    """From which number an npz counts: as is said, or as the numbered classes do that its images join."""
+    if said := upload.get("first_class"):
+        return int(said)
+    return next((first for first in (0, 1) if are_numbers(known) and str(first) in known), None)
 
 
 if __name__ == "__main__":

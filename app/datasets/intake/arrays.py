@@ -13,66 +13,90 @@ from app.datasets.intake.zips import Archive
 from clarinet.files.arrays import (
     CHUNK_BYTES,
     Header,
+    ImageArray,
     class_names_of,
+    image_arrays,
     made_by,
-    read_image_header,
     read_labels,
     read_pieces,
 )
-from clarinet.files.folders import SPLITS
 from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
 
+UNKNOWN = 255  # what others write into arrays of bytes for a label that nobody knows
 
-def read_arrays(archive: Archive, given: Sequence[str] = ()) -> Reading:
-    """Images x_train and x_test with the classes y_train and y_test, any of them missing; other arrays are
-    not looked at.
+
+def read_arrays(archive: Archive, given: Sequence[str] = (), *, first_class: int | None = None) -> Reading:
+    """Images x_train and x_test with the classes y_train and y_test, any of them missing, and others of a
+    split's name; see `image_arrays`.
 
     Labels are numbers from 0 on, -1 for unknown. Their names are those `given`, else in an array class_names,
     else in a list of classes in the file. Without any, the classes are called by their numbers: "0", "1", ...
     up to the largest. Classes without an image are included. So a label means the same here as in the file.
 
+    Args:
+        archive: the npz.
+        given: names of the classes, in the order of their numbers.
+        first_class: from which number the labels count, 0 or 1; None: from 0, if that can be.
+
     Raises:
-        Refused: no images, arrays of another shape or type, numbers of images and labels that differ, or
-            fewer names than numbers.
+        Refused: no images, arrays of another shape or type or of nearly the right name, numbers of images and
+            labels that differ, or fewer names than numbers. Or numbers that run from 1 to K, if nobody says
+            from where they count.
     """
-    images = {split: read_image_header(archive, split) for split in SPLITS}
-    if not any(images.values()):
-        raise Refused(archive.name, "has neither an array x_train nor an array x_test")
-    for header in filter(None, images.values()):
-        _check_size(header)
-    counts = {split: 0 if header is None else header.shape[0] for split, header in images.items()}
-    check_total(sum(counts.values()), archive.name)
-    labels = {split: _labels(archive, split, count) for split, count in counts.items()}
-    highest = max(int(values.max(initial=NO_LABEL)) for values in labels.values())
-    class_names, told = _names(archive, given, highest)
+    images, about_arrays = image_arrays(archive)
+    for one in images:
+        if one.header is not None:
+            _check_size(one.header)
+    check_total(sum(one.count for one in images), archive.name)
+    labels = [_labels(archive, one) for one in images]
+    first = _first(archive, np.concatenate(labels), first_class)
+    labels = [np.where(values > NO_LABEL, values - first, values) for values in labels]
+    numbered = np.concatenate(labels)
+    class_names, told = _names(archive, given, numbered, first=first, is_said=first_class is not None)
 
     def pictures() -> Iterator[Incoming]:
-        for split in SPLITS:
-            header = images[split]
-            if header is None:
+        for one, own in zip(images, labels, strict=True):
+            if one.header is None:
                 continue
-            for pixels, label in zip(_pixels(archive, header), labels[split], strict=True):
+            for pixels, label in zip(_pixels(archive, one.header), own, strict=True):
                 true_class = None if label == NO_LABEL else int(label)
-                yield Incoming(split, true_class, picture_of_pixels(pixels))
+                yield Incoming(one.part.split, true_class, picture_of_pixels(pixels))
 
-    numbered = np.concatenate(list(labels.values()))
     return Reading(
-        sum(counts.values()),
+        sum(one.count for one in images),
         class_names,
         pictures(),
         made=made_by(archive.comment),
-        remarks=[*told, *_remarks(numbered[numbered != NO_LABEL])],
+        remarks=[*about_arrays, *told, *_remarks(numbered[numbered != NO_LABEL])],
     )
 
 
-def _names(archive: Archive, given: Sequence[str], highest: int) -> tuple[list[str] | None, list[str]]:
+def _first(archive: Archive, labels: np.ndarray, said: int | None) -> int:
+    """From which number the labels count."""
+    if said == 1 and 0 in labels:
+        raise Refused(archive.name, "has the label 0, so that its labels cannot count from 1")
+    return said or 0
+
+
+def _names(
+    archive: Archive, given: Sequence[str], labels: np.ndarray, *, first: int, is_said: bool
+) -> tuple[list[str] | None, list[str]]:
     """The classes up to the highest number, and what to say of where their names are from."""
-    if highest == NO_LABEL:
+    known = np.unique(labels[labels != NO_LABEL])
+    if not len(known):
         return None, []
-    found = class_names_of(archive, highest, given)
+    highest = int(known[-1])
+    found = class_names_of(archive, highest, given, lowest=0 if is_said else int(known[0]))
     if found is None:
-        return [str(label) for label in range(highest + 1)], []
+        if not is_said and known[0] == 1 and highest == len(known) > 1:
+            raise Refused(
+                archive.name,
+                f"numbers its classes from 1 to {highest}, and none is 0: counted from 1 there are {highest} "
+                f"classes; counted from 0 there are {highest + 1}, and no image is of class 0; say "
+                "first_class=1 or first_class=0",
+            )
+        return [str(label + first) for label in range(highest + 1)], []
     names, whence = found
     in_order = checked_classes(names, archive.name, listed=names)
     return in_order, [] if given else [f"The classes have {whence}"]
@@ -80,7 +104,13 @@ def _names(archive: Archive, given: Sequence[str], highest: int) -> tuple[list[s
 
 def _remarks(labels: np.ndarray) -> list[str]:
     """What is odd about the labels that are known."""
-    if not len(labels) or 0 in labels or int(labels.max()) < 1:
+    known = np.unique(labels).tolist()
+    if known and known[-1] == UNKNOWN and (len(known) == 1 or known[-2] < UNKNOWN - 1):
+        return [
+            f"The label {UNKNOWN} counts as a class, and no label is {UNKNOWN - 1}; if it means that nobody "
+            f"knows the class, write {NO_LABEL} in its place (in an array of int16) and import the file anew"
+        ]
+    if not known or 0 in known or known[-1] < 1:
         return []
     return ["No image is of the class 0; if the labels count from 1, subtract 1 and import the file anew"]
 
@@ -93,10 +123,10 @@ def _check_size(header: Header) -> None:
         )
 
 
-def _labels(archive: Archive, split: str, count: int) -> np.ndarray:
-    """(N,) int64 classes of a split's images, NO_LABEL where none are given."""
-    found = read_labels(archive, split, count, most=MAX_CLASSES)
-    return np.full(count, NO_LABEL, np.int64) if found is None else found
+def _labels(archive: Archive, images: ImageArray) -> np.ndarray:
+    """(N,) int64 classes of images, NO_LABEL where none are given."""
+    found = read_labels(archive, images.part.word, images.count, most=MAX_CLASSES)
+    return np.full(images.count, NO_LABEL, np.int64) if found is None else found
 
 
 def _pixels(archive: Archive, header: Header) -> Iterator[np.ndarray]:

@@ -3,7 +3,8 @@
 MIB = 1024 * 1024
 
 MAX_PIXELS = 40_000_000  # per picture; a picture of this size takes 160 MB while it is decoded
-MAX_WEBP_PIXELS = 24_000_000  # its decoder takes four such copies, and that of AVIF nearly as much
+# WebP and AVIF, whose decoders take four such copies and nearly as much; colours of 16 bits, decoded twice.
+MAX_COSTLY_PIXELS = 24_000_000
 MAX_MEMBER_BYTES = 64 * MIB  # one file of a zip, unpacked
 MAX_MEMBERS = 300_000  # files in a zip; each takes about a kilobyte of memory while it is read
 MAX_EXAMPLES = 5_000_000  # images in one dataset

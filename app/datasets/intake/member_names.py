@@ -11,7 +11,7 @@ import unicodedata
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from clarinet.files.refusal import Refused
 
@@ -46,6 +46,7 @@ ENCODINGS = {
     ),
     "cp949": Encoding("EUC-KR, Korean", ("HANGUL",), re.compile(rb"[\xb0-\xc8]")),
     "cp437": Encoding("DOS, Western", ("LATIN",)),
+    "cp850": Encoding("Windows Explorer, Western", ("LATIN",)),
     "cp866": Encoding("DOS, Cyrillic", ("CYRILLIC",)),
     "cp1252": Encoding("Windows, Western", ("LATIN",)),
     "cp1251": Encoding("Windows, Cyrillic", ("CYRILLIC",)),
@@ -95,7 +96,8 @@ def _encoding_of(names: Sequence[bytes], archive: str) -> str:
     if all(_decoded(name, "utf-8") is not None for name in names):
         return "utf-8"
     fitting = [encoding for encoding in ENCODINGS if all(_makes_words(name, encoding) for name in names)]
-    if len(fitting) == 1:
+    meant = {tuple(name.decode(encoding) for name in names) for encoding in fitting}
+    if len(meant) == 1:  # one alone fits, or all of them say the same
         return fitting[0]
     possible = fitting or [encoding for encoding in ENCODINGS if _decoded(names[0], encoding) is not None]
     readings = {encoding: _decoded(names[0], encoding) for encoding in possible}
@@ -139,6 +141,8 @@ def _is_word(word: str, script: Sequence[str]) -> bool:
     foreign = sum(not c.isascii() for c in word)
     if foreign == 0:
         return True
+    if any(one.islower() and not c.isascii() and c.isupper() for one, c in pairwise(word)):
+        return False  # nobody writes so, and of bytes read wrongly it comes often
     is_whole = foreign == len(word)
     is_usual = is_whole if script == ("CYRILLIC",) else not is_whole or foreign <= ACCENTED
     return is_usual and _is_of(word, script)

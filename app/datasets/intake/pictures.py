@@ -11,24 +11,28 @@ from PIL import Image
 from app.datasets.intake.limits import (
     JPEG_QUALITY,
     LOSSLESS_PIXELS,
+    MAX_COSTLY_PIXELS,
     MAX_PIXELS,
     MAX_STORED_SIDE,
-    MAX_WEBP_PIXELS,
 )
+from clarinet.files.depths import has_deep_colours
+from clarinet.files.foreign import archive_kind
+from clarinet.files.kinds import ending_of, is_named_as_image
 from clarinet.files.pictures import Change, as_seen, opened
 from clarinet.files.refusal import Refused
 
 FORMATS = ("PNG", "JPEG", "WebP", "GIF", "BMP", "TIFF", "AVIF", "HEIF")
-ARCHIVE_MAGIC = {
-    b"PK\x03\x04": "a zip",
-    b"PK\x05\x06": "a zip",
-    b"\x1f\x8b": "a gzip file",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"Rar!\x1a\x07": "a RAR archive",
-    b"BZh": "a bzip2 file",
-    b"\xfd7zXZ\x00": "an xz file",
+# Taken where a file is called so: the first bytes of some could be anything's.
+BY_ENDING = {
+    **dict.fromkeys(("pbm", "pgm", "ppm", "pnm"), "PPM"),
+    **dict.fromkeys(("jp2", "j2k", "j2c", "jpc", "jpf", "jpx"), "JPEG2000"),
+    **dict.fromkeys(("tga", "icb", "vda", "vst"), "TGA"),
+    **dict.fromkeys(("sgi", "bw", "rgb", "rgba"), "SGI"),
+    **dict.fromkeys(("dds",), "DDS"),
+    **dict.fromkeys(("ico",), "ICO"),
+    **dict.fromkeys(("pcx",), "PCX"),
+    **dict.fromkeys(("qoi",), "QOI"),
 }
-TAR_MAGIC = slice(257, 262)
 PNG_COMPRESSION = 3  # of zlib; 6 takes a third longer for 3 % on handwritten digits
 
 
@@ -67,16 +71,18 @@ def opened_upload(data: bytes, name: str) -> Iterator[Image.Image]:
         Refused: not an image of one of FORMATS, damaged, or above MAX_PIXELS.
     """
     require_no_archive(data, name)
-    with opened(io.BytesIO(data), name, formats=FORMATS) as image:
+    further = BY_ENDING.get(ending_of(name))
+    with opened(io.BytesIO(data), name, formats=(*FORMATS, further) if further else FORMATS) as image:
         _check_size(image, name)
         yield image
 
 
 def require_no_archive(start: bytes, name: str) -> None:
-    """Raises Refused if a file that starts so is an archive."""
-    archive = next((kind for magic, kind in ARCHIVE_MAGIC.items() if start.startswith(magic)), None)
-    if archive is not None or start[TAR_MAGIC] == b"ustar":
-        raise Refused(name, f"is {archive or 'a tar archive'}; archives inside archives are not opened")
+    """Raises Refused if a file that starts so is an archive, or empty."""
+    if not start and is_named_as_image(name):
+        raise Refused(name, "is empty")
+    if archive := archive_kind(start):
+        raise Refused(name, f"is {archive}; archives inside archives are not opened: unpack it first")
 
 
 def picture_of_pixels(pixels: np.ndarray) -> Picture:
@@ -98,7 +104,8 @@ def encode(image: Image.Image) -> Picture:
 
 def _check_size(image: Image.Image, name: str) -> None:
     """Judge by the header, before anything is decoded."""
-    limit = MAX_WEBP_PIXELS if image.format in {"WEBP", "AVIF"} else MAX_PIXELS
+    is_costly = image.format in {"WEBP", "AVIF"} or has_deep_colours(image)
+    limit = MAX_COSTLY_PIXELS if is_costly else MAX_PIXELS
     if image.width * image.height > limit:
         size = f"{image.width} x {image.height} pixels"
         raise Refused(name, f"has {size}; at most {limit // 1_000_000} million are taken")

@@ -25,6 +25,7 @@ class Reading:
     made: str | None = None  # how, where the file says that these are not the published images
     refused: Sequence[Refused] = ()  # files that have no place
     remarks: Sequence[str] = ()  # what the admin should know, in sentences without their full stop
+    contradictions: Sequence[Refused] = ()  # images that are taken although something says another class
     changes: Counter[Change] = field(default_factory=Counter)  # of pictures, while one iterates
 
 

@@ -17,8 +17,8 @@ from uuid import UUID
 from app.datasets.intake.limits import SHARD_BYTES
 from app.datasets.intake.pictures import Picture
 from app.storage import Storage
-from clarinet.files.folders import SPLITS
 from clarinet.files.names import NO_LABEL
+from clarinet.files.splits import SPLITS
 
 MEDIA_TYPES = ("image/png", "image/jpeg")
 # split, media type, true class, shard, offset, length, width, height, SHA-256
@@ -86,15 +86,15 @@ def names_key(prefix: str) -> str:
 
 def delete_index(storage: Storage, prefix: str) -> None:
     """Delete what is only needed until the records are rows."""
-    storage.path(index_key(prefix)).unlink()
-    storage.path(names_key(prefix)).unlink()
+    storage.delete(index_key(prefix))
+    storage.delete(names_key(prefix))
 
 
 def read_records(storage: Storage, prefix: str, *, chunk: int) -> Iterator[list[Record]]:
     """The records in position order, at most `chunk` at a time."""
     with (
-        storage.path(index_key(prefix)).open("rb") as file,
-        storage.path(names_key(prefix)).open(encoding="utf-8") as names,
+        storage.open(index_key(prefix)) as file,
+        storage.open(names_key(prefix)) as names,
     ):
         while data := file.read(chunk * LAYOUT.size):
             rows = LAYOUT.iter_unpack(data)

@@ -1,28 +1,35 @@
-"""Tables of file names with classes and splits: CSV, or with semicolons or tabs."""
+"""Tables of file names with classes and splits: CSV, or with semicolons or tabs, or lines of JSON."""
 
-import codecs
-import csv
-import io
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_EXAMPLES
 from app.datasets.intake.reading import checked_path
-from clarinet.files.folders import SPLITS, VALIDATION
-from clarinet.files.names import tidy
+from clarinet.files.json_text import KeyTwice, json_of
+from clarinet.files.names import in_a_row, tidy
 from clarinet.files.refusal import Refused
+from clarinet.files.splits import split_word
+from clarinet.files.tables import BadTable, TextTable, column_name, text_of, unguarded
+from clarinet.files.yes_no import Sayings
 
 ENDINGS = (".csv", ".tsv")
-SEPARATORS = (",", ";", "\t")
 # What people call the columns, the first as we do.
 COLUMNS = {
     "filename": ("filename", "file_name", "file", "image", "path"),
     "class": ("class", "label", "class_name"),
     "split": ("split",),
 }
-METADATA = "metadata.csv"  # of data sets of Hugging Face, which may tell anything of their images
+# Of tables of Kaggle, beside a class and in place of a file name: the name without its ending.
+IDS = ("id", "image_id")
+KNOWN = frozenset(name for names in (*COLUMNS.values(), IDS) for name in names)
+# Of data sets of Hugging Face, which may tell anything of their images; the latter as lines of JSON.
+METADATA, JSON_LINES = "metadata.csv", "metadata.jsonl"
 WANTED = "must begin with the line filename,class,split (class and split may be missing)"
+OF_IT, NOT_OF_IT = "1", "0"  # what a column of a single class says
+_DISK = re.compile(r"^(?:[A-Za-z]:)?/+")
 
 
 class Row(NamedTuple):
@@ -31,7 +38,7 @@ class Row(NamedTuple):
     line: int
     filename: str
     class_name: str | None
-    split: str | None  # of SPLITS or VALIDATION; None: where the image lies says it
+    split: str | None  # train, test or validation; None: where the image lies says it
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,9 @@ class Table:
     rows: Sequence[Row]
     has_classes: bool  # a column of them
     unread: Sequence[str]  # columns that say nothing to us
+    remarks: Sequence[str] = ()
+    classes: Sequence[str] = ()  # that its columns name, in their order, whether an image is of them or not
+    has_ids: bool = False  # in place of file names
 
     @property
     def folder(self) -> str:
@@ -53,86 +63,184 @@ class NoTable(Refused):
     """A file whose first line names no column of file names."""
 
 
+def is_table(path: str) -> bool:
+    """Whether a file in a zip is read as a table of its images, by its name."""
+    return path.lower().endswith(ENDINGS) or path.lower().rpartition("/")[2] == JSON_LINES
+
+
 def read_table(data: bytes, name: str) -> Table:
     """The lines of a table whose header has filename and perhaps class and split, in any order.
 
-    An empty class means unknown, an empty split what the image's place says.
+    Beside a class, `id` may stand in place of the filename. An empty class means unknown, an empty split what
+    the image's place says. In place of a column of classes there may be one for each class, with 1 in that of
+    the image's and 0 in the others.
 
     Raises:
         NoTable: its header names no files.
         Refused: not UTF-8, lines that do not fit, or names that leave the archive.
     """
-    text = _text(data, name)
-    separator = _separator(text)
-    if separator is None:
-        raise NoTable(name, WANTED)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        header = [column.strip().lower() for column in next(reader, [])]
-        places = _places(header, name)
-        rows = [
-            _row(header, places, values, name=name, line=reader.line_num)
-            for values in reader
-            if any(value.strip() for value in values)
+        text = text_of(data)
+        if name.lower().endswith(".jsonl"):
+            return _of_lines(text, name)
+        table = TextTable.of(text, known=KNOWN)
+        places = _places(table.names, name)
+        further = [
+            place for place, column in enumerate(table.names) if column and place not in places.values()
         ]
-    except csv.Error as error:
-        raise Refused(name, f"has a line {reader.line_num} that is no CSV") from error
-    if not rows:
-        raise Refused(name, "names no files")
-    if len(rows) > MAX_EXAMPLES:
-        raise Refused(name, f"names {len(rows)} files; at most {MAX_EXAMPLES} are taken")
-    further = set(filter(None, header)) - set(COLUMNS["filename"])
-    is_silent = "class" not in places and "split" not in places
-    if further and is_silent and name.rpartition("/")[2].lower() != METADATA:
-        raise Refused(name, WANTED)
-    unread = [column for place, column in enumerate(header) if column and place not in places.values()]
-    return Table(name, rows, "class" in places, unread)
+        lines = list(_checked(table, name))
+    except BadTable as bad:
+        raise Refused(name, bad.why) from bad
+    remarks: list[str] = []
+    named: list[str] = []
+    if further and "class" not in places and "split" not in places and not _is_metadata(name):
+        classes = {place: tidy(table.written[place]) for place in further}
+        if not _tell_classes(lines, classes):
+            raise Refused(name, WANTED)
+        lines = [(line, [*row, _only_class(row, classes, name, line)]) for line, row in lines]
+        places["class"], further, named = len(table.names), [], [*classes.values()]
+        remarks.append(
+            f"In {name} a column for each class tells the classes: {in_a_row([*classes.values()])}"
+        )
+    rows = [_row(places, values, name=name, line=line) for line, values in lines]
+    _require_some(rows, name)
+    columns = {table.written[place].strip(): [row[place] for _, row in lines] for place in further}
+    told = [*remarks, *_answers_told(columns, name)]
+    has_ids = _has_ids(table.names)
+    return Table(name, rows, "class" in places, list(columns), told, named, has_ids=has_ids)
 
 
-def _text(data: bytes, name: str) -> str:
-    # UTF-16 with its mark is what spreadsheets call Unicode text.
-    is_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    try:
-        return data.decode("utf-16" if is_16 else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Refused(name, "is not a CSV in UTF-8") from error
+def _has_ids(header: Sequence[str]) -> bool:
+    """Whether images are named by their ids: where no column says it better, and one tells the class."""
+    return not any(called in header for called in COLUMNS["filename"]) and any(
+        called in header for called in COLUMNS["class"]
+    )
 
 
-def _separator(text: str) -> str | None:
-    """That which makes a column of file names of the first line."""
-    first = text.lstrip("\r\n").split("\n", maxsplit=1)[0]
-    for separator in SEPARATORS:
-        columns = {column.strip().strip('"').lower() for column in first.split(separator)}
-        if columns & set(COLUMNS["filename"]):
-            return separator
-    return None
+def _answers_told(columns: Mapping[str, Sequence[str]], name: str) -> list[str]:
+    """That columns which are not read say yes or no, if so: perhaps a no was about the class."""
+    said = {column: Sayings() for column in columns}
+    for column, values in columns.items():
+        for row, value in enumerate(values):
+            said[column].add(value, row)
+    return [
+        f"The column {column} of {name} says yes or no; the class counts as it stands, whatever that says"
+        for column in columns
+        if said[column].answer
+    ]
+
+
+def _checked(table: TextTable, name: str) -> Iterator[tuple[int, list[str]]]:
+    nameless = [place for place, column in enumerate(table.names) if not column and len(table.names) > 1]
+    for line, values in table.rows():
+        if len(values) != len(table.names):
+            raise Refused(name, f"has {len(values)} instead of {len(table.names)} values in line {line}")
+        if any(values[place].strip() for place in nameless):
+            table.unread([one for one in table.names if one])  # which may just count the rows
+            nameless = []  # all lines were looked at
+        yield line, values
+
+
+def _is_metadata(name: str) -> bool:
+    return name.rpartition("/")[2].lower() in {METADATA, JSON_LINES}
 
 
 def _places(header: Sequence[str], name: str) -> dict[str, int]:
     """Where each of our columns is."""
     places: dict[str, int] = {}
-    for column, names in COLUMNS.items():
+    columns = COLUMNS | ({"filename": IDS} if _has_ids(header) else {})
+    for column, names in columns.items():
         found = [place for place, called in enumerate(header) if called in names]
         if len(found) > 1:
             both = " and ".join(header[place] for place in found)
             raise Refused(name, f"has the columns {both}, of which one alone can be the {column}")
         if found:
             places[column] = found[0]
+    if "filename" not in places:
+        raise NoTable(name, WANTED)
     return places
 
 
-def _row(
-    header: Sequence[str], places: dict[str, int], values: Sequence[str], *, name: str, line: int
-) -> Row:
-    if len(values) < len(header) or any(value.strip() for value in values[len(header) :]):
-        raise Refused(name, f"has {len(values)} instead of {len(header)} values in line {line}")
-    cells = {column: values[place].strip() for column, place in places.items()}
-    split = cells.get("split", "").lower() or None
-    if split is not None and split not in (*SPLITS, *VALIDATION):
+def _tell_classes(lines: Sequence[tuple[int, list[str]]], classes: dict[int, str]) -> bool:
+    said = {row[place].strip() for _, row in lines for place in classes}
+    return len(classes) > 1 and said == {OF_IT, NOT_OF_IT}
+
+
+def _only_class(row: Sequence[str], classes: dict[int, str], name: str, line: int) -> str:
+    found = [called for place, called in classes.items() if row[place].strip() == OF_IT]
+    if len(found) > 1:
+        raise Refused(name, f"has an image of the classes {in_a_row(found)} at once in line {line}")
+    return found[0] if found else ""
+
+
+def _row(places: dict[str, int], values: Sequence[str], *, name: str, line: int) -> Row:
+    cells = {column: unguarded(values[place].strip()) for column, place in places.items()}
+    said = cells.get("split", "")
+    split = split_word(said) if said else None
+    if said and split is None:
         raise Refused(name, f'has a split other than "train" and "test" in line {line}')
     class_name = tidy(cells.get("class", "")) or None
     if class_name is not None and len(class_name) > MAX_CLASS_NAME_LENGTH:
         raise Refused(
             name, f"has a class name of more than {MAX_CLASS_NAME_LENGTH} characters in line {line}"
         )
-    return Row(line, checked_path(cells["filename"]), class_name, split)
+    # It is looked for in the zip alone, so the disk where it once lay does not matter.
+    filename = _DISK.sub("", cells["filename"].replace("\\", "/"))
+    return Row(line, checked_path(filename), class_name, split)
+
+
+def _require_some(rows: Sequence[Row], name: str) -> None:
+    if not rows:
+        raise Refused(name, "names no files")
+    if len(rows) > MAX_EXAMPLES:
+        raise Refused(name, f"names {len(rows)} files; at most {MAX_EXAMPLES} are taken")
+
+
+def _of_lines(text: str, name: str) -> Table:
+    """A table as an object a line."""
+    objects = [(number, _object(line, name, number)) for number, line in enumerate(text.split("\n"), 1)]
+    lines = [(number, entry) for number, entry in objects if entry is not None]
+    written: dict[str, str] = {}  # by what we call them
+    for number, entry in lines:
+        for key in entry:
+            if written.setdefault(column_name(key, KNOWN), key) != key:
+                both = f"{written[column_name(key, KNOWN)]!r:.80} and {key!r:.80}"
+                raise Refused(name, f"has the same key twice: {both} in line {number}")
+    header = list(written)
+    places = _places(header, name)
+    rows = []
+    for number, entry in lines:
+        values = [
+            _text_in(entry.get(key), name, number, key) if at in places.values() else ""
+            for at, key in enumerate(written.values())
+        ]
+        rows.append(_row(places, values, name=name, line=number))
+    _require_some(rows, name)
+    unread = [key for at, key in enumerate(written.values()) if at not in places.values()]
+    columns = {key: [str(entry.get(key, "")) for _, entry in lines] for key in unread}
+    told = _answers_told(columns, name)
+    return Table(name, rows, "class" in places, unread, told, has_ids=_has_ids(header))
+
+
+def _object(line: str, name: str, number: int) -> dict[str, Any] | None:
+    if not line.strip():
+        return None
+    try:
+        entry = json_of(line, keys_once=True)
+    except ValueError as error:
+        told = ": a key is there twice" if isinstance(error, KeyTwice) else ""
+        raise Refused(name, f"has a line {number} that is no JSON{told}") from error
+    if not isinstance(entry, dict):
+        raise Refused(name, f"has a line {number} that is no JSON object")
+    return entry
+
+
+def _text_in(value: object, name: str, line: int, key: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        told = (
+            f"says {json.dumps(value)[:40]} of {key!r:.40} in line {line}; expected a text or a whole number"
+        )
+        raise Refused(name, told)
+    return str(value)

@@ -2,8 +2,9 @@
 
 import stat
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.datasets.intake.limits import (
@@ -15,24 +16,29 @@ from app.datasets.intake.limits import (
 )
 from app.datasets.intake.member_names import names_of
 from app.datasets.intake.reading import checked_path
-from clarinet.files.folders import is_litter
+from clarinet.files.kinds import is_litter
 from clarinet.files.refusal import Refused
 from clarinet.files.zips import Members, open_zip
 
 LOCAL_HEADER_BYTES = 30
 ENCRYPTED = 0x1
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+WINDOWS = {0, 10, 11, 14}  # systems, as zips number them, on which a backslash parts folders
 
 
 class Archive(Members):
-    """A zip whose list of members has been checked; each member by its path."""
+    """A zip whose list of members has been checked; each member by its path.
+
+    What is bad about single members is in `refused`, so that the others can be taken without them.
+    """
 
     name: str
 
     def __init__(self, file: zipfile.ZipFile, name: str, *, packed_bytes: int, encoding: str) -> None:
         _check_overlaps(file, name)
-        members, self.encoding = _members(file, name, encoding)
-        super().__init__(file, name, members)
+        listed = _members(file, name, encoding)
+        self.encoding, self.refused, self.remarks = listed.encoding, listed.refused, listed.remarks
+        super().__init__(file, name, listed.members)
         self.comment = file.comment
         _check_ratio(self.members, name, packed_bytes=packed_bytes)
 
@@ -71,30 +77,70 @@ def open_archive(path: Path, name: str, *, encoding: str = "") -> Iterator[Archi
         yield Archive(file, name, packed_bytes=path.stat().st_size, encoding=encoding)
 
 
-def _members(file: zipfile.ZipFile, name: str, encoding: str) -> tuple[dict[str, zipfile.ZipInfo], str]:
-    """Plain files by path, folders and litter left out; and in which encoding names without a flag were."""
+@dataclass(slots=True)
+class _Listed:
+    """Plain files by path, without folders and litter; in which encoding names without a flag were."""
+
+    encoding: str
+    members: dict[str, zipfile.ZipInfo] = field(default_factory=dict)
+    refused: list[Refused] = field(default_factory=list)  # members that are not taken, each with why
+    remarks: list[str] = field(default_factory=list)
+
+
+def _members(file: zipfile.ZipFile, name: str, encoding: str) -> _Listed:
+    """What the list of members says, all of it looked at; raises Refused where there is nothing."""
     if len(file.infolist()) > MAX_MEMBERS:
         raise Refused(name, f"holds more than {MAX_MEMBERS} files")
-    members: dict[str, zipfile.ZipInfo] = {}
     names, read_as = names_of(file.infolist(), name, encoding=encoding)
+    listed = _Listed(read_as)
+    if _parts_by_backslash(file.infolist(), names):
+        names = [called.replace("\\", "/") for called in names]
+        listed.remarks.append(f"The names in {name} part folders by backslashes, as some Windows programs do")
     for info, called in zip(file.infolist(), names, strict=True):
-        path = checked_path(called)
-        kind = stat.S_IFMT(info.external_attr >> 16)
-        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            what = "a link" if kind == stat.S_IFLNK else "no plain file"
-            raise Refused(path, f"is {what}; only plain files are taken")
-        if info.is_dir() or kind == stat.S_IFDIR or is_litter(path):
+        if _nobody_means(called):
             continue
-        if info.flag_bits & ENCRYPTED:
-            raise Refused(path, "is encrypted")
-        if info.compress_type not in METHODS:
-            raise Refused(path, "is packed in a way that is not supported")
-        if path in members:
-            raise Refused(path, f"is in {name} twice")
-        members[path] = info
-    if not members:
+        try:
+            path = checked_path(called)
+            if called.endswith("/") or _kind(info) == stat.S_IFDIR:
+                continue
+            _check_member(info, path)
+        except Refused as refusal:
+            listed.refused.append(refusal)
+            continue
+        if path in listed.members:
+            listed.refused.append(Refused(path, f"is in {name} twice"))
+        else:
+            listed.members[path] = info
+    if not listed.members and not listed.refused:
         raise Refused(name, "holds no files")
-    return members, read_as
+    return listed
+
+
+def _parts_by_backslash(infos: Sequence[zipfile.ZipInfo], names: Sequence[str]) -> bool:
+    """Whether a backslash parts folders: by the system that packed it, or because nothing else does."""
+    systems = {info.create_system for info, called in zip(infos, names, strict=True) if "\\" in called}
+    return bool(systems) and (systems <= WINDOWS or not any("/" in called for called in names))
+
+
+def _nobody_means(called: str) -> bool:
+    """Whether it is litter, whatever else is wrong with its name."""
+    parts = [part for part in called.replace("\\", "/").split("/") if part not in {"", ".", ".."}]
+    return is_litter("/".join(parts))
+
+
+def _kind(info: zipfile.ZipInfo) -> int:
+    return stat.S_IFMT(info.external_attr >> 16)
+
+
+def _check_member(info: zipfile.ZipInfo, path: str) -> None:
+    """Raises Refused of a member that cannot be read, or could hurt."""
+    if _kind(info) not in (0, stat.S_IFREG):
+        what = "a link" if _kind(info) == stat.S_IFLNK else "no plain file"
+        raise Refused(path, f"is {what}; only plain files are taken")
+    if info.flag_bits & ENCRYPTED:
+        raise Refused(path, "is encrypted; pack it without a password")
+    if info.compress_type not in METHODS:
+        raise Refused(path, "is packed in a way that is not supported; pack it as a plain zip (Deflate)")
 
 
 def _check_overlaps(file: zipfile.ZipFile, name: str) -> None:

@@ -142,7 +142,7 @@ def npz_pieces(
     Arrays lie one after another in the file, so the rows wait on disk, as columns, until all are there.
 
     Args:
-        columns: numpy's type of each column.
+        columns: numpy's type of each column; "(M,)<i8" of M numbers a row.
         rows: of plain values.
         names: further arrays.
     """
@@ -152,7 +152,7 @@ def npz_pieces(
         for piece in _batched(rows, CHUNK):
             count += len(piece)
             for values, (name, dtype) in zip(zip(*piece, strict=True), columns.items(), strict=True):
-                spools[name].write(np.array(values, dtype=dtype).tobytes())
+                spools[name].write(np.array(values, dtype=np.dtype(dtype).base).tobytes())
         pieces = Pieces()
         with zipfile.ZipFile(pieces, "w", zipfile.ZIP_STORED) as archive:
             for name, dtype in columns.items():
@@ -169,7 +169,8 @@ def npz_pieces(
 
 
 def _write_header(member: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
+    descr, shape = np.lib.format.dtype_to_descr(dtype.base), (count, *dtype.shape)
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(member, header)
 
 

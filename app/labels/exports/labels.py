@@ -1,6 +1,7 @@
 """A campaign's labels as files. `clarinet train --labels` reads the CSV, TSV, JSON lines and npz."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from app.labels.exports import formats, label_studio
 from app.labels.exports.formats import ExportFormat
 from clarinet.files.label_table import KINDS, LabelKind, LabelRow
+from clarinet.files.names import NO_LABEL
 from clarinet.files.tables import guarded
 
 ARROW = {
@@ -35,6 +37,8 @@ NUMPY = {
     "imported": "|b1",
     "filenames": "",  # bytes in UTF-8, as many as the longest needs
 }
+# Where a round followed a model's belief, each label ends with how its question was drawn.
+CHANCE = {"probability": "float64", "excluded": "string"}
 
 
 def pieces(
@@ -45,6 +49,7 @@ def pieces(
     num_images: int,
     image_url: str,
     longest_filename: int = 1,
+    most_excluded: int = 0,
 ) -> Iterator[bytes]:
     """A label file, piece by piece.
 
@@ -55,20 +60,29 @@ def pieces(
         num_images: how many images the positions count.
         image_url: has {example_id} in it.
         longest_filename: bytes of a name, for arrays.
+        most_excluded: classes that earlier answers had ruled out, at most; 0: no row tells how its question
+            was drawn.
     """
+    arrow = ARROW | (CHANCE if most_excluded else {})
     match kind:
         case ExportFormat.CSV:
-            return formats.csv_pieces(list(ARROW), _named(_safe(rows), _guarded(class_names), num_images))
+            return formats.csv_pieces(
+                list(arrow), _named(_safe(rows), _guarded(class_names), num_images, arrow)
+            )
         case ExportFormat.TSV:
-            return formats.tsv_pieces(list(ARROW), _named(_safe(rows), _guarded(class_names), num_images))
+            return formats.tsv_pieces(
+                list(arrow), _named(_safe(rows), _guarded(class_names), num_images, arrow)
+            )
         case ExportFormat.JSONL:
-            return formats.json_pieces(_objects(rows, class_names, num_images))
+            return formats.json_pieces(_objects(rows, class_names, num_images, arrow))
         case ExportFormat.PARQUET:
-            return formats.parquet_pieces(ARROW, _named(rows, class_names, num_images))
+            return formats.parquet_pieces(arrow, _named(rows, class_names, num_images, arrow))
         case ExportFormat.NPZ:
             further = {"class_names": np.array(class_names), "num_images": np.array(num_images)}
-            columns = NUMPY | {"filenames": f"|S{longest_filename}"}
-            return formats.npz_pieces(columns, map(_numbers, rows), names=lambda: further)
+            chances = {"probabilities": "<f8", "excluded": f"({most_excluded},)<i8"} if most_excluded else {}
+            columns = NUMPY | {"filenames": f"|S{longest_filename}"} | chances
+            numbers = (_numbers(row, most_excluded)[: len(columns)] for row in rows)
+            return formats.npz_pieces(columns, numbers, names=lambda: further)
         case ExportFormat.LABEL_STUDIO:
             return formats.json_array_pieces(_tasks(rows, class_names, image_url))
 
@@ -82,15 +96,20 @@ def _safe(rows: Iterable[LabelRow]) -> Iterator[LabelRow]:
     return (row if row.filename is None else row._replace(filename=guarded(row.filename)) for row in rows)
 
 
-def _numbers(row: LabelRow) -> formats.Row:
+def _numbers(row: LabelRow, most_excluded: int) -> formats.Row:
     kind = KINDS.index(row.kind)
     name = (row.filename or "").encode()
-    return (row.example_id, row.position, kind, row.class_, row.answers, row.weight, row.imported, name)
+    chance = math.nan if row.probability is None else row.probability  # of one from elsewhere nobody knows it
+    excluded = (*row.excluded, *[NO_LABEL] * (most_excluded - len(row.excluded)))
+    about = row.example_id, row.position, kind, row.class_
+    return (*about, row.answers, row.weight, row.imported, name, chance, excluded)
 
 
-def _named(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) -> Iterator[formats.Row]:
+def _named(
+    rows: Iterable[LabelRow], names: Sequence[str], num_images: int, columns: Collection[str]
+) -> Iterator[formats.Row]:
     for row in rows:
-        yield (
+        told = (
             row.example_id,
             row.position,
             row.filename,
@@ -102,20 +121,33 @@ def _named(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) -> I
             row.imported,
             len(names),
             num_images,
+            row.probability,
+            " ".join(map(str, row.excluded)),
         )
+        yield told[: len(columns)]
 
 
-def _objects(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) -> Iterator[dict[str, Any]]:
-    """An object per example, or several where its classes differ in weight or origin."""
-    for (_, weight, imported), group in groupby(
-        rows, key=lambda row: (row.example_id, row.weight, row.imported)
+def _objects(
+    rows: Iterable[LabelRow], names: Sequence[str], num_images: int, columns: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """An object per example, or several where its classes differ in kind, weight, origin or question."""
+    for (_, kind, weight, imported, chance, excluded), group in groupby(
+        rows,
+        key=lambda row: (
+            row.example_id,
+            row.kind,
+            row.weight,
+            row.imported,
+            row.probability,
+            row.excluded,
+        ),
     ):
         found = list(group)
         yield {
             "example_id": found[0].example_id,
             "position": found[0].position,
             "filename": found[0].filename,
-            "kind": found[0].kind,
+            "kind": kind,
             "classes": [row.class_ for row in found],
             "class_names": [names[row.class_] for row in found],
             "answers": found[0].answers,
@@ -123,7 +155,7 @@ def _objects(rows: Iterable[LabelRow], names: Sequence[str], num_images: int) ->
             "imported": imported,
             "num_classes": len(names),
             "num_images": num_images,
-        }
+        } | ({"probability": chance, "excluded": excluded} if "probability" in columns else {})
 
 
 def _tasks(rows: Iterable[LabelRow], names: Sequence[str], image_url: str) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """`python -m app.labels.importing`: read one file of labels in a process of its own, with bounds.
 
-It is asked {"root": storage folder, "data": the file's key, "name": what it was called, "class_names": those
-of the campaign, "rows": where to put what it says}.
+It is asked {"root": storage folder, "data": the file's key, "name": what it was called, "dataset": id of the
+campaign's, "class_names": those of the campaign, "first_class": from which number it counts them,
+"first_position": the same of positions, "rows": where to put what it says}.
 """
 
 from collections.abc import Mapping
@@ -10,10 +11,17 @@ from typing import Any
 
 from app import apart
 from app.labels.errors import BadImport
-from app.labels.importing.reading import MAX_BYTES, FileOfLabels, Reading, read_answers
+from app.labels.importing.reading import MAX_BYTES, FileOfLabels, read_answers
 from app.labels.importing.rows import Row, write_rows
-from app.storage import Storage
-from clarinet.files.names import NO_LABEL, class_numbers
+from app.labels.importing.said import Also, AnswerInFile, Reading
+from app.stores.folder import FolderStorage
+from clarinet.files.names import (
+    NO_LABEL,
+    class_numbers,
+    counted_from_0_told,
+    numbers_among,
+    plain_number,
+)
 from clarinet.files.refusal import MOST_NAMED, shown
 from clarinet.recipes.errors import DataError
 
@@ -26,7 +34,7 @@ def main() -> None:
     """Do what standard input asks for."""
     request = apart.asked()
     apart.bound(address_space=MAX_ADDRESS_SPACE, cpu_s=MAX_CPU_S)
-    storage = Storage(Path(request["root"]))
+    storage = FolderStorage(Path(request["root"]))
     try:
         apart.tell(result=take_in(storage, request))
     except BadImport as refusal:
@@ -35,27 +43,34 @@ def main() -> None:
         apart.tell(refused=f'"{shown(request["name"])}" needs more memory than an import may use.')
 
 
-def take_in(storage: Storage, request: Mapping[str, Any]) -> dict[str, Any]:
+def take_in(storage: FolderStorage, request: Mapping[str, Any]) -> dict[str, Any]:
     """Write what a file says as rows; gives what it consists of, and its bad lines as (number, why).
 
     Raises:
         BadImport: nothing of it can be understood.
     """
-    file = read_answers(storage.read(request["data"], length=MAX_BYTES + 1))
-    numbers = _class_numbers(file, request["class_names"])
+    data = storage.read(request["data"], length=MAX_BYTES + 1)
+    file = read_answers(data, dataset=request.get("dataset", ""))
+    class_names: list[str] = request["class_names"]
+    first = request.get("first_class")
+    numbers = _class_numbers(file, class_names, first)
+    first_position = _first_position(file, request.get("first_position"))
     faults = [(bad.number, bad.why) for bad in file.bad]
     rows = []
     for item in file.answers:
         number = numbers[item.class_name]
-        if number == NO_LABEL:
-            why = f"is about the class {item.class_name[:80]!r}, which this campaign does not have"
+        why = _no_class(item, file.reading, class_names, first or 0) if number == NO_LABEL else ""
+        why = why or _contradiction(item, number, class_names, first or 0)
+        if not why and item.position is not None and item.position < first_position:
+            why = f"is about position {item.position}, but positions are said to count from {first_position}"
+        if why:
             faults.append((item.number, why))
             continue
         rows.append(
             Row(
                 item.number,
                 item.filename,
-                item.position,
+                None if item.position is None else item.position - first_position,
                 item.example_id,
                 number,
                 item.value,
@@ -64,10 +79,62 @@ def take_in(storage: Storage, request: Mapping[str, Any]) -> dict[str, Any]:
             )
         )
     write_rows(storage, request["rows"], rows)
-    return {"noun": file.noun, "faults": sorted(faults)[: MOST_NAMED + 1]}
+    is_counted = first is None and file.reading is not Reading.NAMES
+    told = counted_from_0_told(numbers, class_names) if is_counted else ""
+    notes = [*file.remarks, *([f"{told}."] if told else [])]
+    return {"noun": file.noun, "faults": sorted(faults)[: MOST_NAMED + 1], "notes": notes}
 
 
-def _class_numbers(file: FileOfLabels, class_names: list[str]) -> dict[str, int]:
+def _first_position(file: FileOfLabels, first: int | None) -> int:
+    """From which number positions count; raises BadImport where nobody said it and it could be 1.
+
+    What has a file name or an example_id beside the position, as our own files have it, counts as we do.
+    """
+    alone = [
+        item.position
+        for item in file.answers
+        if item.position is not None and not item.filename and item.example_id is None
+    ]
+    if first is None and alone and min(alone) == 1:
+        raise BadImport(
+            "No position is 0 and the smallest is 1, which can be read in two ways: counted from 0, position "
+            "1 is the second picture; counted from 1, it is the first. Say first_position=0 or "
+            "first_position=1, or name the pictures' files. Nothing was stored."
+        )
+    return first or 0
+
+
+def _no_class(item: AnswerInFile, reading: Reading, class_names: list[str], first: int) -> str:
+    """Why what a line says is no class of the campaign, as the file counts or names them."""
+    said = item.class_name[:80]
+    if reading is not Reading.PLACES:
+        return f"is about the class {said!r}, which this campaign does not have"
+    last = len(class_names) - 1 + first
+    counted = f"class_index counts the {len(class_names)} classes from {first} to {last}"
+    if not (said.isascii() and said.isdigit()):
+        return f"has {said!r} in class_index, which is no whole number; {counted}"
+    return f"is about class {said} by class_index, which this campaign does not have: {counted}"
+
+
+def _contradiction(item: AnswerInFile, number: int, class_names: list[str], first: int) -> str:
+    """Why the columns of a line name different classes; "" where they name one."""
+    for also in item.also:
+        if number not in _numbers(also, class_names, first):
+            told = f"names the class {item.class_name[:80]!r} and, in {also.column}, {also.text[:80]!r}"
+            return f"{told}, which is another or none; make them agree, or take one of the columns out"
+    return ""
+
+
+def _numbers(also: Also, class_names: list[str], first: int) -> set[int]:
+    """What a further column can mean; it is only compared, so both readings of a number may be right."""
+    found = set(numbers_among(class_names, [also.text])) if also.reading is not Reading.PLACES else set()
+    if also.reading is not Reading.NAMES and also.text.isascii() and also.text.isdigit():
+        place = plain_number(also.text)
+        found |= {int(place) - first} if len(place) <= len(str(len(class_names))) else set()
+    return found - {NO_LABEL}
+
+
+def _class_numbers(file: FileOfLabels, class_names: list[str], first: int | None) -> dict[str, int]:
     """The number of each class as the file writes it; raises BadImport where that can be read in two ways."""
     given = list(dict.fromkeys(item.class_name for item in file.answers))
     try:
@@ -76,6 +143,7 @@ def _class_numbers(file: FileOfLabels, class_names: list[str]) -> dict[str, int]
             class_names,
             are_names=file.reading is Reading.NAMES,
             are_places=file.reading is Reading.PLACES,
+            first=first,
         )
     except DataError as error:
         raise BadImport(f"{error}. Nothing was stored.") from error

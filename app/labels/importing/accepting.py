@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 from uuid import UUID, uuid4
 
 from sqlalchemy import delete, event, select
@@ -16,7 +17,7 @@ from app.accounts.models import User
 from app.campaigns.errors import WrongCampaignState
 from app.campaigns.models import Campaign, CampaignState
 from app.campaigns.noting import note
-from app.claims import MAX_ATTEMPTS, give_up, unclaimed
+from app.claims import MAX_ATTEMPTS, give_up, waiting_ids
 from app.journal.models import Action
 from app.journal.writing import ADDRESS
 from app.labels.errors import AlreadyImported, EvaluationGivesNoLabels, ImportNotFound
@@ -26,7 +27,24 @@ from app.storage import Storage
 
 MAX_FILENAME = 200
 COPY_BYTES = 1024 * 1024
-WAITING_AT_ONCE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How an admin wants a file read that could be read in several ways.
+
+    Args:
+        leaves_out: both sides of a contradiction; else the file is refused.
+        first_class: from which number the file counts the classes; None: from 0, if that can be.
+        first_position: from which number it counts the pictures; None: likewise.
+    """
+
+    leaves_out: bool = False
+    first_class: Literal[0, 1] | None = None
+    first_position: Literal[0, 1] | None = None
+
+
+NONE_CHOSEN = Choices()
 
 
 def upload_prefix(import_id: UUID) -> str:
@@ -41,12 +59,13 @@ def create_import(
     file: BinaryIO,
     *,
     filename: str,
+    choices: Choices = NONE_CHOSEN,
     by: User,
     now: datetime,
 ) -> LabelImport:
     """Keep a file and ask for its import; `campaign` has its classes.
 
-    The same file again takes the place of one that was refused.
+    The same file again takes the place of one that was refused, perhaps with other `choices`.
 
     Raises:
         NotAllowed: `by` is no admin.
@@ -75,6 +94,9 @@ def create_import(
         made.upload = {
             "data": key,
             "class_names": list(campaign.class_names),
+            "leave_out": choices.leaves_out,
+            "first_class": choices.first_class,
+            "first_position": choices.first_position,
             "address": session.info.get(ADDRESS, ""),
         }
         session.execute(delete(LabelImport).where(*_same(made), LabelImport.state == ImportState.FAILED))
@@ -168,18 +190,8 @@ def delete_import(
 
 def waiting_imports(session: Session, now: datetime) -> list[UUID]:
     """Imports that nobody works on, oldest first."""
-    return list(
-        session.scalars(
-            select(LabelImport.id)
-            .where(
-                LabelImport.state == ImportState.IMPORTING,
-                unclaimed(LabelImport, now),
-                LabelImport.attempts < MAX_ATTEMPTS,
-            )
-            .order_by(LabelImport.created_at)
-            .limit(WAITING_AT_ONCE)
-        )
-    )
+    importing = LabelImport.state == ImportState.IMPORTING
+    return waiting_ids(session, LabelImport, importing, order=LabelImport.created_at, now=now)
 
 
 def give_up_imports(session: Session, now: datetime) -> list[UUID]:

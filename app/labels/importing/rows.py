@@ -33,7 +33,7 @@ def write_rows(storage: Storage, key: str, rows: Iterable[Row]) -> None:
 
 def read_rows(storage: Storage, key: str, *, chunk: int) -> Iterator[list[Row]]:
     """So many at a time, in their order."""
-    with storage.path(key).open("rb") as file:
+    with storage.open(key) as file:
         while some := [_row(line) for line in islice(file, chunk)]:
             yield some
 

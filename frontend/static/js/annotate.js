@@ -5,7 +5,7 @@ const SLOW_MS = 300; // before this, waiting shows nothing
 const LATER_MS = 1_500;
 const REMARK_MS = 6_000;
 
-// Parts lie beside this file, under an address with the version: what a browser kept cannot mix.
+// Parts lie beside this file, under the address of this version.
 const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js`)));
 const later = (name, use) => load(name).then(([part]) => use(part)).catch(() => {});
 const [answers, words, hands, { makeQueue }] = await load("answers", "words", "hands", "queue");
@@ -102,7 +102,7 @@ async function changeTo(mode) {
   change(screen, queue, mode, view);
 }
 
-/** A break: no time is counted. Leases are not renewed; others may have them after minutes. */
+/** A break: no time is counted, and no lease renewed. */
 function rest() {
   if (screen.isLocked()) return;
   awaySince = performance.now();
@@ -163,6 +163,7 @@ async function begin() {
     if (document.hidden) screen.view.away(null); // time away is not time spent on the question
     else queue.renew();
   });
+  later("idle", (idle) => idle.watch(screen, queue, answers));
   setInterval(queue.renew, RENEW_MS);
   if (find("practice-next")) await later("practice", (part) => part.practise(screen, words, answers, load));
   screen.idle();

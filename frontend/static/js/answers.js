@@ -1,7 +1,6 @@
 // Answers that the server has not acknowledged, and the way there.
 //
-// Each under a key of localStorage by which the server knows it: a crash, a second tab or a dead network loses none and
-// counts none twice.
+// Each has a key in localStorage by which the server knows it: nothing loses one or counts it twice.
 
 const BATCH = 200; // most answers in one request
 const TIMEOUT_MS = 15_000;
@@ -12,6 +11,7 @@ const prefix = `clarinet:${owner}:`;
 
 export const kept = new Map(); // key -> answer, oldest first
 export let durable = true;
+export let goesOn = true; // as the last answers were told
 
 function safely(action) {
   try {
@@ -70,8 +70,8 @@ export async function post(url, body, keepalive = false) {
   throw new Refusal(response.status, await response.json().catch(() => ({})));
 }
 
-/** Hand over everything kept. Leaves what the server did not acknowledge; `onNews` gets what was refused or known.
- *  The last request asks for the `next` questions; gives those, if there was one and any may be had. */
+/** Hand over everything kept; `onNews` gets what was refused or known.
+ *  The last request asks for the `next` questions; gives those that may be had. */
 export async function send(onNews, next) {
   const here = new Set(kept.keys());
   let given;
@@ -87,7 +87,7 @@ export async function send(onNews, next) {
 async function sendBatch(batch, onNews, next) {
   let results, given;
   try {
-    ({ results, next: given } = await post(answersUrl, { answers: batch, next }));
+    ({ results, next: given, goes_on: goesOn } = await post(answersUrl, { answers: batch, next }));
   } catch (error) {
     const mine = error instanceof Refusal && [400, 404, 409, 413, 422].includes(error.status);
     if (!mine || isAboutCampaign(error)) throw error;

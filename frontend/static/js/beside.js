@@ -1,6 +1,14 @@
-// On the page of one picture: arrows lead to the ones beside it, Escape back to where it was opened.
+// Keys press what names them by data-key. On the page of one picture arrows lead to the ones beside it, and Escape back
+// to where it was opened; on cards that are judged they hold for the one that has the focus.
+import { keyOf } from "./hands.js";
+
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  const link = document.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
-  if (link) location.assign(link.href);
+  if (event.defaultPrevented || event.repeat || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (event.target.closest?.("input, textarea, select")) return;
+  const pressedBy = [event.key, keyOf(event)].map((key) => `[data-key="${CSS.escape(key)}"]`).join();
+  const card = event.target.closest?.("[role=group]");
+  const pressed = card?.querySelector(pressedBy) ?? document.querySelector(`:is(${pressedBy}):not([role=group] *)`);
+  if (!pressed) return;
+  event.preventDefault();
+  pressed.click();
 });

@@ -1,3 +1,4 @@
+const UNLIKELY_MS = 120_000; // as of an answer: longer than this, somebody was away
 const HELD = 20;
 const REFILL_BELOW = 12;
 
@@ -17,6 +18,7 @@ export function makeCard(screen, queue, { say }, gestures, naming = null) {
   let picture = find("picture");
   let current = null;
   let shownAt = null; // performance.now() of the first frame with the picture
+  let namingSince = null; // the same of the no after which a class is named
   let shownClass = null;
   const held = () => (current && !screen.stopped ? { question: current, picture } : null);
   let zoom = null;
@@ -68,7 +70,13 @@ export function makeCard(screen, queue, { say }, gestures, naming = null) {
     const item = current;
     if (asksWhich && !which && value === "no") { // a no without a class would say less than was asked for
       prepareWhich().then(() => { if (current === item) give(value); }, () => screen.remark(say("which_offline")));
-    } else if (which && value === "no") which.ask(current.candidate_class, (shows) => settle({ value, shows }, ms));
+    } else if (which && value === "no") {
+      namingSince = performance.now();
+      which.ask(current.candidate_class, (shows) => {
+        const took = performance.now() - (namingSince ?? NaN);
+        settle({ value, shows, named_ms: took < UNLIKELY_MS ? Math.round(took) : null }, ms);
+      });
+    }
     else settle({ value }, ms);
   }
 
@@ -108,7 +116,10 @@ export function makeCard(screen, queue, { say }, gestures, naming = null) {
       picture.replaceWith(blank);
       picture = blank;
     },
-    away: (ms) => { shownAt = ms === null || shownAt === null ? null : shownAt + ms; },
+    away(ms) {
+      const later = (since) => (ms === null || since === null ? null : since + ms);
+      [shownAt, namingSince] = [later(shownAt), later(namingSince)];
+    },
     act(action, key) {
       if (which?.isOpen) return which.act(action, key);
       if (["yes", "no", "unsure", "unusable"].includes(action)) give(action);

@@ -6,8 +6,11 @@ export function change(screen, queue, mode, view) {
   if (before === view) return;
   screen.view = view;
   screen.main.dataset.mode = mode;
-  queue.ahead = [...before.drop(), ...queue.ahead].map((item) => Object.assign(item, { page: undefined }));
+  // A page that was taken back is open again.
+  queue.ahead = [...before.drop(), ...queue.ahead].map((item) => (
+    Object.assign(item, { page: undefined, value: item.page ? undefined : item.value })));
   before.leave();
+  screen.remark(""); // it was about what the other view showed
   history.replaceState(null, "", `?mode=${mode}`);
   screen.lock(screen.stopped);
   screen.show();

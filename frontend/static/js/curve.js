@@ -93,7 +93,7 @@ function options(data, element) {
     width: box.clientWidth, height: box.clientHeight, padding: [8, 12, data.x.length ? 0 : 8, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     legend: { show: false },
-    scales: { x: { time: false, range: (_, low, high) => [low ?? 1, Math.max(high ?? 1, data.x_max ?? 0, 2)] }, y: { range: (_, low, high) => range(data, low, high) } },
+    scales: { x: { time: false, range: (_, low, high) => [data.x_min ?? low ?? 1, Math.max(high ?? 1, data.x_max ?? 0, 2)] }, y: { range: (_, low, high) => range(data, low, high) } },
     axes: [
       { ...axis, ...title, label: capital(data.x_name), grid: { show: false }, size: 28, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 500, 1000] },
       isShare(data)

@@ -6,7 +6,7 @@ const LEAST = 12;
 const FEW = 6; // fewer wait for more of their class
 const MOST_HELD = 100; // the server leases no more to one person
 const NARROW_PX = 640;
-const TOO_SOON_MS = 300; // a key or finger that bounces must not send a page that nobody has seen
+const TOO_SOON_MS = 300; // a bouncing key must not send an unseen page
 const NEXT = { no: "yes", yes: "unsure", unsure: "unusable", unusable: "no" };
 
 export function makeGrid(screen, queue, { say }, { tileKeys }) {
@@ -17,7 +17,7 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
   let shownClass = null; // of this page, or the last
   let short = null; // how often in a row the server was asked and left no page; null: not asked yet
 
-  /** Questions at hand that can stand on one page: of one class, and together if they were taken back. */
+  /** Questions that can stand on one page: of one class, and together if taken back. */
   const groups = () => queue.ahead.map((item) => queue.ahead.filter(
     (other) => other.candidate_class === item.candidate_class && other.page === item.page));
   const isPage = (group) => group.length >= FEW;
@@ -69,7 +69,7 @@ export function makeGrid(screen, queue, { say }, { tileKeys }) {
     item.image.alt = "";
     delete item.image.dataset.picture;
     button.prepend(item.image);
-    button.dataset.hint = (tileKeys()[index] ?? "").toUpperCase(); // drawn by the sheet: no part of the button's name
+    button.dataset.hint = (tileKeys()[index] ?? "").toUpperCase(); // drawn by the sheet, no part of the name
     button.addEventListener("click", () => mark(index));
     return draw(button, item, index);
   }

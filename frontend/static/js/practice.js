@@ -32,6 +32,7 @@ export async function practise(screen, words, { post }, load) {
     const answered = new Promise((resolve) => { inside.onAnswer = resolve; });
     inside.ahead = [{ ...card, id: `practice-${number}`, image, ready: true }];
     screen.lock(null);
+    find("progress").textContent = say("practice_card", { number: number + 1, all: cards.length });
     screen.view.show();
     const value = await answered;
     const verdict = !RIGHT.includes(value) ? "practice_unsure" : value === card.right ? "practice_right" : "practice_wrong";
@@ -49,6 +50,7 @@ export async function practise(screen, words, { post }, load) {
   } finally {
     screen.view.drop();
     find("picture").replaceWith(blank);
+    find("progress").textContent = "";
     delete main.dataset.practising;
     delete main.dataset.told;
     delete main.dataset.shown;

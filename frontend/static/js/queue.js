@@ -9,8 +9,8 @@ const LOOK_AGAIN_MS = 8_000; // when there was nothing to ask
 const BACKOFF_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 const UNDO_LIMIT = 30;
 const PACE_OVER = 20; // answers the pace is taken from
-const MOST_ZOOM = 24; // an 8 x 8 picture the size of the screen is harder to read, not easier
-const UNLIKELY_MS = 120_000; // longer than this, somebody was away: no response time is reported
+const MOST_ZOOM = 24; // larger, small ones are harder to read
+const UNLIKELY_MS = 120_000; // longer than this, somebody was away
 
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -40,8 +40,9 @@ export function makeQueue(screen, answers, { say }, taking) {
     get canUndo() { return queue.undoable > 0 && !queue.undoing; },
     /** Milliseconds an answer takes; null before the first. */
     get pace() { return [...paces].sort((a, b) => a - b)[Math.floor(paces.length / 2)] ?? null; },
-    refill, settle, undo, renew, leave, forget,
-    // Sends where nothing new is wanted: otherwise nothing would try again.
+    refill, settle, undo, renew, leave, forget, isIdle: false,
+    hold: () => deliver(lease),
+    // Where nothing new is wanted nothing else would send.
     retry: () => (isFull() ? deliver(send) : refill()),
   };
 
@@ -196,7 +197,8 @@ export function makeQueue(screen, answers, { say }, taking) {
   }
 
   const send = () => answers.send(heard);
-  const sendSoon = () => kept.size && deliver(send);
+  const lastly = () => send().then(() => answers.goesOn || lease()); // refused in words
+  const sendSoon = () => kept.size && deliver(lastly);
 
   async function undo() {
     if (!queue.canUndo || screen.isLocked()) return;
@@ -230,6 +232,7 @@ export function makeQueue(screen, answers, { say }, taking) {
       }
       screen.find("title").textContent = error.problem.title || say("stopped");
       screen.find("detail").textContent = error.message;
+      screen.find("again").hidden = error.problem.state === "closed" || error.status === 404;
       screen.view.drop();
       queue.ahead = [];
       lookAgain("stopped");
@@ -253,7 +256,7 @@ export function makeQueue(screen, answers, { say }, taking) {
   }
 
   function renew() {
-    if (document.hidden || screen.stopped || !leaseMs) return;
+    if (queue.isIdle || document.hidden || screen.stopped || !leaseMs) return;
     if (Date.now() > leasedUntil) {
       forget();
       return;
@@ -263,7 +266,7 @@ export function makeQueue(screen, answers, { say }, taking) {
       .catch((error) => { if (error instanceof Refusal) failed(error); });
   }
 
-  /** A followed link gives the questions back; a reload finds them again. Unsent answers need their leases. */
+  /** A followed link gives the questions back; unsent answers need theirs. */
   function leave(isFollowing) {
     if (kept.size) answers.sendLeaving();
     else if (isFollowing && screen.stopped !== "elsewhere") post(dataset.releaseUrl, {}, true).catch(() => {});

@@ -30,8 +30,9 @@ async function restore(screen, queue, { say, settled, decode }, undone) {
   queue.answered = Math.max(0, queue.answered - undone.length);
   queue.waiting = (queue.waiting ?? 0) + undone.length;
   queue.undoable = Math.max(0, queue.undoable - undone.length);
-  const page = screen.view.one_class ? pages : undefined;
-  const items = undone.map(({ question, value }) => ({ ...question, ready: false, value, page }));
+  // A page comes back with its marks; what cards showed is open again.
+  const before = screen.view.one_class ? ({ value }) => ({ value, page: pages }) : () => ({});
+  const items = undone.map((one) => ({ ...one.question, ...before(one), ready: false }));
   for (const item of items) settled.delete(item.id);
   queue.ahead.unshift(...items, ...screen.view.drop());
   await Promise.all(items.map(decode));

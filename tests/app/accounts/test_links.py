@@ -4,10 +4,12 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy.orm import Session
+from starlette.requests import Request
 
 from app.accounts import service
 from app.accounts.errors import (
     AccountDisabled,
+    AccountErased,
     AccountOfProgram,
     EmailNotMeant,
     EmailTaken,
@@ -15,6 +17,8 @@ from app.accounts.errors import (
     NotAllowed,
 )
 from app.accounts.models import Role
+from app.deps import reached_at
+from app.settings import Settings
 from tests.factories import NOW, PASSWORD, make_user
 
 
@@ -110,5 +114,26 @@ def test_links_to_another_password_are_for_people_who_may_come_in(session: Sessi
         service.make_password_link(session, user, by=admin, now=NOW)
     with pytest.raises(AccountOfProgram):
         service.make_password_link(session, robot, by=admin, now=NOW)
+    service.erase_account(session, user.id, name=user.name, by=admin, now=NOW)
+    with pytest.raises(AccountErased):  # nobody could enable it
+        service.make_password_link(session, user, by=admin, now=NOW)
     with pytest.raises(NotAllowed):
         service.make_password_link(session, admin, by=make_user(session), now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "asked", "begins"),
+    [
+        ("http://127.0.0.1:8000", "localhost:9000", "http://localhost:9000/"),
+        ("http://127.0.0.1:8000", "evil.example", "http://127.0.0.1:8000"),
+        ("https://clarinet.example.org", "localhost:9000", "https://clarinet.example.org"),
+    ],
+    ids=["another port of this machine", "a host of the request's own", "an address for others"],
+)
+def test_links_begin_where_the_operator_says_or_at_the_port_of_who_sits_here(
+    settings: Settings, chosen: str, asked: str, begins: str
+) -> None:
+    """Also under `clarinet up`, which writes every setting out for its children."""
+    scope = {"type": "http", "scheme": "http", "path": "/", "headers": [(b"host", asked.encode())]}
+
+    assert reached_at(Request(scope), settings.model_copy(update={"public_url": chosen})) == begins

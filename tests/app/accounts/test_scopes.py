@@ -203,5 +203,13 @@ def test_no_token_makes_an_admin(
     ):
         assert answer.status_code == 403
         assert answer.json()["type"] == "/problems/in-person-only"
-    assert program.post(f"/api/v1/users/{annotator.id}/password-link").status_code == 201
+    # Who has somebody's link, or their password alone, becomes that person.
+    for answer in (
+        program.post(f"/api/v1/users/{annotator.id}/password-link"),
+        program.delete(f"/api/v1/users/{annotator.id}/second-factor"),
+        program.post(f"/people/{annotator.id}/change", data={"act": "password-link"}),
+        program.post(f"/people/{annotator.id}/change", data={"act": "no-second-factor"}),
+    ):
+        assert answer.status_code == 403
+    assert program.post("/api/v1/invitations", json={"role": "annotator"}).status_code == 201
     assert program.patch(f"/api/v1/users/{annotator.id}", json={"role": "annotator"}).status_code == 200

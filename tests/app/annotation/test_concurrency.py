@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -295,3 +296,27 @@ def test_a_busy_campaign_ends_without_doubles(committed: Database) -> None:
         left = session.scalar(select(func.count()).select_from(Question).where(Question.is_waiting))
         # What is left was skipped or answered by everybody who is still here, or held in an undo.
         assert (left or 0) < 15
+
+
+def test_the_time_of_one_person_is_used_once_by_three_campaigns_at_once(committed: Database) -> None:
+    now = utc_now()
+    with committed.write.begin() as session:
+        person, campaigns_of = make_user(session), [make_campaign(session, examples=8) for _ in range(3)]
+        held = {}
+        for campaign in campaigns_of:
+            campaign.least_card_ms = 1_000
+            session.flush()
+            leased = annotators.lease(session, campaign, count=8, by=person, now=now)
+            held[campaign.id] = [item.id for item in leased]
+
+    def send(campaign_id: UUID) -> None:
+        given = [service.SubmittedAnswer(id_, AnswerValue.NO, 1_000, uuid4()) for id_ in held[campaign_id]]
+        with committed.write.begin() as session:
+            campaign = service.campaign_to_answer(session, campaign_id, by=person)
+            annotators.submit(session, campaign, given, by=person, now=now + timedelta(milliseconds=8_300))
+
+    at_once([lambda id_=id_: send(id_) for id_ in held])  # type: ignore[misc]
+
+    with committed.write.begin() as session:
+        hasty = select(func.count()).where(Answer.is_hasty)
+        assert (session.scalar(hasty), session.scalar(select(func.count(Answer.id)))) == (16, 24)

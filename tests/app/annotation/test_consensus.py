@@ -60,6 +60,20 @@ def test_an_overlap_asks_more_people_whatever_they_say(yes: int, no: int, needed
     assert answers_needed(yes, no, confirm_yes=True, least=2) == needed
 
 
+@pytest.mark.parametrize(
+    ("yes", "no", "lead", "needed"),
+    [
+        *[(0, 0, 1, 1), (1, 0, 1, 2), (2, 0, 1, 2), (1, 1, 1, 3), (2, 1, 1, 3)],
+        *[(0, 0, 2, 1), (1, 0, 2, 2), (2, 0, 2, 2), (1, 1, 2, 3), (2, 1, 2, 4), (3, 1, 2, 4), (2, 2, 2, 4)],
+    ],
+)
+def test_of_two_classes_what_is_confirmed_does_not_depend_on_what_is_said(
+    yes: int, no: int, lead: int, needed: int
+) -> None:
+    for counts in ((yes, no), (no, yes)):
+        assert answers_needed(*counts, confirm_yes=False, lead=lead) == needed
+
+
 def test_without_confirmation_a_tie_asks_one_more() -> None:
     assert answers_needed(1, 1, confirm_yes=False, least=2) == 3
     assert answers_needed(2, 1, confirm_yes=False, least=2) == 3

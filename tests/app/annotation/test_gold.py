@@ -52,10 +52,16 @@ def fixed_chance(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def golden(
-    session: Session, admin: User, *, examples: int = 300, per_class: int = 10, **policy: object
+    session: Session,
+    admin: User,
+    *,
+    examples: int = 300,
+    rounds: int = 1,
+    per_class: int = 10,
+    **policy: object,
 ) -> Campaign:
     """An open campaign of ten classes with known pictures, half of its questions gold."""
-    campaign = make_campaign(session, examples=examples, class_names=TEN)
+    campaign = make_campaign(session, examples=examples, rounds=rounds, class_names=TEN)
     campaign.gold_share = 0.5
     for name, value in policy.items():
         setattr(campaign, name, value)
@@ -117,9 +123,12 @@ class TestMarking:
         for picture in (KnownPicture(foreign, 0), KnownPicture(own, 3), KnownPicture(own, -1)):
             with pytest.raises(UnknownPicture):
                 service.mark_known(session, campaign, [picture], by=admin)
-        closed = make_campaign(session, state="closed")
-        with pytest.raises(CampaignNotOpen):
-            service.mark_known(session, closed, [], by=admin)
+        for state, words in (("closed", "is closed and asks nothing more"), ("draft", "Open it first")):
+            campaign = make_campaign(session, state=state)
+            with pytest.raises(CampaignNotOpen, match=words):
+                service.mark_known(session, campaign, [], by=admin)
+            with pytest.raises(CampaignNotOpen, match=words):
+                service.some_known(session, campaign, per_class=1)
 
     def test_without_true_classes_nothing_is_known(self, session: Session) -> None:
         dataset = make_rows_only_dataset(session, examples=4, class_names=["cat", "dog"])

@@ -2,18 +2,19 @@
 
 import pytest
 
-from app.annotation.mixing import chance, mixture
+from app.annotation.mixing import chance, chance_of_confirming, mixture
+from app.campaigns.confirming import Confirming
 
 SEED = "5a" * 32
 
 
-@pytest.mark.parametrize("num_classes", [2, 3, 4, 5, 10, 50, 1000])
+@pytest.mark.parametrize("num_classes", [3, 4, 5, 10, 50, 1000])
 def test_yes_stays_rare_with_first_questions_and_without(num_classes: int) -> None:
     law = mixture(1 / num_classes)
-    bound = 0.6 if num_classes == 2 else 1 / num_classes + 0.25
+    bound = 1 / num_classes + 0.25
 
     # Whatever returns is taken for a yes; of the settled ones one in twenty turns out a yes.
-    among_first = (1 / num_classes + law.returning) / (1 + law.returning * (1 + law.settled))
+    among_first = (1 / num_classes + law.returning) / (1 + law.returning)
     without = (1 + 0.05 * law.settled_later) / (1 + law.settled_later)
 
     assert among_first < bound
@@ -24,10 +25,53 @@ def test_yes_stays_rare_with_first_questions_and_without(num_classes: int) -> No
 def test_more_may_return_than_arise(num_classes: int) -> None:
     law = mixture(1 / num_classes)
 
-    assert law.returning > 1 / num_classes
-    assert (law.settled > 0) == (num_classes == 2)
-    confirmed_noes = 0.21 if num_classes == 2 else 0  # there a no is a true label, too
-    assert law.answers == pytest.approx(1 + 1 / num_classes + confirmed_noes + 0.05)
+    assert 1 / num_classes < law.returning < 2 / 3, "and nobody knows of the next one that it is one"
+    assert law.answers == pytest.approx(1 + 1 / num_classes + 0.05)
+
+
+def test_of_two_classes_nothing_hides_what_returns() -> None:
+    law = mixture(1 / 2)
+
+    assert law.settled_among_the_rest(allowed=100, coming=1) == 0
+    assert mixture(1 / 2, least=2).answers == pytest.approx(2.05), "asked of two, nothing is confirmed beside"
+
+
+def test_predictions_that_are_judged_return_by_chance_as_well() -> None:
+    law = mixture(1.0)
+
+    assert 0 < law.returning < 1
+    assert law.settled_later == 0
+
+
+def test_chance_chooses_half_of_the_questions() -> None:
+    policy = Confirming(is_on=True, overlap=1, num_classes=2)
+    leads = [policy.lead(chance_of_confirming(SEED, question)) for question in range(4_000)]
+
+    assert leads == [policy.lead(chance_of_confirming(SEED, question)) for question in range(4_000)]
+    assert leads != [policy.lead(chance_of_confirming("5b" * 32, question)) for question in range(4_000)]
+    for lead, share in ((0, 1 / 2), (1, 3 / 8), (2, 1 / 8)):
+        assert abs(leads.count(lead) / 4_000 - share) < 5 * (1 / 4 / 4_000) ** 0.5
+    hosts = [chance(SEED, question) < 0.6 for question in range(4_000)]
+    both = sum(lead > 0 and hosted for lead, hosted in zip(leads, hosts, strict=True)) / 4_000
+    assert abs(both - 0.3) < 5 * (0.3 * 0.7 / 4_000) ** 0.5, "whatever stands behind them"
+
+
+@pytest.mark.parametrize(
+    ("policy", "of_yes", "of_half", "share"),
+    [
+        (Confirming(is_on=True, overlap=1, num_classes=10), True, False, 0.1),
+        (Confirming(is_on=True, overlap=2, num_classes=10), True, False, 0.1),
+        (Confirming(is_on=False, overlap=1, num_classes=10), False, False, 0),
+        (Confirming(is_on=True, overlap=1, num_classes=3), True, False, 1 / 3),
+        (Confirming(is_on=True, overlap=1, num_classes=2), False, True, 0.5),
+        (Confirming(is_on=True, overlap=2, num_classes=2), False, False, 0),
+        (Confirming(is_on=False, overlap=1, num_classes=2), False, False, 0),
+    ],
+)
+def test_what_is_confirmed(policy: Confirming, of_yes: bool, of_half: bool, share: float) -> None:
+    assert (policy.of_yes, policy.of_half) == (of_yes, of_half)
+    assert policy.share == pytest.approx(share)
+    assert [policy.lead(0.01), policy.lead(0.4), policy.lead(0.99)] == ([2, 1, 0] if of_half else [0, 0, 0])
 
 
 def test_chance_follows_from_seed_and_place_and_is_even() -> None:

@@ -65,6 +65,7 @@ def test_the_page_changes_without_javascript(annotator_client: TestClient, campa
     place = f"answer-{given['question_id']}"
     assert changed.headers["location"] == f"{path}#{place}"
     assert f'id="{place}"' in page
+    assert ">Change to:</span>" in page
     assert "<strong>can&#39;t tell</strong>" in annotator_client.get(path, headers=HTML).text
     refused = annotator_client.post(path, data=given | {"value": "perhaps"}, headers=HTML)
     assert refused.status_code == 422

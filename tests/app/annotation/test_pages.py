@@ -4,6 +4,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation.public_ids import public_ids_of
 from app.campaigns import openings
 from app.campaigns import service as campaigns
 from tests.factories import answer, make_campaign, questions_of
@@ -24,7 +25,7 @@ def test_the_list_offers_open_campaigns(
     assert page.status_code == 200
     assert campaign.name in page.text
     assert "1 answered by you" in page.text
-    assert "3 questions to go" in page.text
+    assert "about 3 questions to go" in page.text
     assert not any(other.name in page.text for other in hidden)
 
 
@@ -45,7 +46,8 @@ def test_the_card_screen_shows_classes_and_their_pictures(
 
     assert page.status_code == 200
     assert "barks &lt;loudly&gt;" in page.text
-    assert f"/api/v1/datasets/{campaign.dataset_id}/examples/{picture}/image" in page.text
+    shown = public_ids_of(session, campaign.id).picture(picture)
+    assert f"/api/v1/campaigns/{campaign.id}/pictures/{shown}" in page.text
     assert f"/api/v1/campaigns/{campaign.id}/leases/renew" in page.text
 
 

@@ -10,15 +10,15 @@ from sqlalchemy import case, func, select, update
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation import service
-from app.annotation.models import Answer, AnswerValue, Question, Tally
+from app.annotation import locking, service
+from app.annotation.models import Answer, AnswerValue, Lease, Purpose, Question, Tally
 from app.campaigns.errors import CampaignNotFound
 from app.campaigns.models import Campaign, CampaignState, PricePer
 from app.datasets.models import Dataset
 from app.errors import Conflict
 from app.quality import service as quality
 from tests import annotators
-from tests.factories import NOW, answer, make_campaign, make_user, questions_of
+from tests.factories import NOW, answer, asked_again, make_campaign, make_user, questions_of
 
 pytestmark = pytest.mark.dialects
 
@@ -48,6 +48,49 @@ class TestProgress:
         assert first.counts.yes == 2
         assert [c.drawn for c in found.classes] == [c.question_count for c in campaign.classes]
         assert service.finished_questions(session, [campaign.id]) == {campaign.id: 2}
+
+    def test_agreement_is_about_first_yeses_alone(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=6, confirm_yes=True)
+        rows = questions_of(session, campaign)
+        for question, second in ((rows[0], "yes"), (rows[1], "yes"), (rows[2], "no")):
+            answer(session, campaign, question.id, "yes")
+            answer(session, campaign, question.id, second)
+        answer(session, campaign, rows[2].id, "no")  # a third one, because two differed
+        answer(session, campaign, rows[3].id, "no")
+        asked_again(session, campaign, count=1, by=make_user(session, role="admin"))
+        answer(session, campaign, rows[3].id, "no")
+
+        assert service.progress(session, campaign, now=NOW).agreement == pytest.approx(2 / 3)
+
+    def test_agreement_follows_an_undone_and_a_changed_answer(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=6, confirm_yes=True)
+        confirmed, denied = questions_of(session, campaign)[:2]
+        undoing, changing = make_user(session), make_user(session)
+        answer(session, campaign, confirmed.id, "yes", by=undoing)
+        answer(session, campaign, confirmed.id, "yes")
+        answer(session, campaign, denied.id, "yes", by=changing)
+        answer(session, campaign, denied.id, "no")
+        assert service.progress(session, campaign, now=NOW).agreement == 0.5
+
+        annotators.undo(session, campaign, by=undoing, now=NOW)
+        assert service.progress(session, campaign, now=NOW).agreement == 0
+
+        locked = locking.lock_campaign(session, campaign.id, by=changing)
+        service.change_answer(session, locked, denied.id, AnswerValue.NO, key=uuid4(), by=changing, now=NOW)
+        found = service.progress(session, campaign, now=NOW)
+        assert found.agreement is None
+        assert undoing.id not in {person.user_id for person in found.annotators}
+
+    def test_nothing_waits_once_a_campaign_is_closed(self, session: Session) -> None:
+        campaign = make_campaign(session, state="closed")
+        campaign.price = 0.5
+
+        found = service.progress(session, campaign, now=NOW)
+
+        assert (found.questions, found.finished, found.waiting, found.fresh) == (6, 0, 0, 0)
+        assert found.seconds_left is None
+        assert found.cost is not None
+        assert found.cost.to_go == 0
 
     def test_of_a_fresh_campaign_is_nothing(self, session: Session) -> None:
         found = service.progress(session, make_campaign(session), now=NOW)
@@ -132,6 +175,29 @@ def assert_sums(session: Session, campaign: Campaign) -> None:
         .where(Question.campaign_id == campaign.id, Question.is_waiting.is_(False))
     )
     assert sum(row.finished for row in rows) == finished
+    seconds = answers_to_a_first_yes(session, campaign)
+    assert sum(row.confirmed for row in rows) == seconds.count("yes")
+    assert sum(row.denied for row in rows) == seconds.count("no")
+
+
+def answers_to_a_first_yes(session: Session, campaign: Campaign) -> list[str]:
+    """What whoever has the second slot said, where whoever has the first one said yes."""
+    said = {
+        (question_id, slot): value
+        for question_id, slot, value in session.execute(
+            select(Answer.question_id, Lease.slot, Answer.value)
+            .join(Question, Question.id == Answer.question_id)
+            .join(Lease, (Lease.question_id == Question.id) & (Lease.user_id == Answer.user_id))
+            .where(
+                Question.campaign_id == campaign.id,
+                Question.purpose != Purpose.GOLD,
+                Answer.superseded_at.is_(None),
+                Answer.is_hasty.is_(False),
+            )
+        )
+    }
+    firsts = [question_id for (question_id, slot), value in said.items() if slot == 0 and value == "yes"]
+    return [said[id_, 1] for id_ in firsts if (id_, 1) in said]
 
 
 class TestCost:

@@ -26,7 +26,7 @@ from app.claims import LEASE, MAX_ATTEMPTS
 from app.datasets import service as datasets
 from app.datasets.models import Dataset, DatasetState
 from app.jobs import Job
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_campaign, make_rows_only_dataset
 
 pytestmark = pytest.mark.dialects
@@ -180,7 +180,9 @@ def step(session: Session, campaign: Campaign, name: str, by: User) -> None:
 
 
 class TestDelete:
-    def test_a_draft_leaves_its_dataset_free(self, session: Session, storage: Storage, admin: User) -> None:
+    def test_a_draft_leaves_its_dataset_free(
+        self, session: Session, storage: FolderStorage, admin: User
+    ) -> None:
         campaign = make_campaign(session, state="draft")
         dataset = session.get_one(Dataset, campaign.dataset_id)
 

@@ -21,8 +21,8 @@ def picture(
 ) -> bytes:
     """An image file; pictures of different shades differ."""
     width, height = size
-    values = (np.arange(width * height) * 7 + shade) % 251
-    image = Image.fromarray(values.reshape(height, width).astype(np.uint8)).convert(mode)
+    period = ((np.arange(251) * 7 + shade) % 251).astype(np.uint8)
+    image = Image.fromarray(np.resize(period, (height, width))).convert(mode)
     out = io.BytesIO()
     image.save(out, format_, **options)
     return out.getvalue()

@@ -7,18 +7,12 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
-from typing import NamedTuple
 
-import numpy as np
 from PIL import Image
 
 from tests.app.datasets.files import (
     heic,
-    images,
     lzma_member_with_dictionary,
-    npy,
-    npy_header,
-    npz_of,
     patched,
     picture,
     png_chunk,
@@ -29,38 +23,29 @@ from tests.app.datasets.files import (
     zip_of_pairs,
     zip_of_special,
 )
+from tests.app.datasets.hostile_arrays import ARRAYS
+from tests.app.datasets.refused import CUT, NAME, Hostile
 
 PNG = picture()
 HEIC = heic(Image.new("RGB", (64, 64), "teal"))
-NAME = "upload.bin"
+MEND = "add it there, its class empty where nobody knows it, or take it out."
 TABLE = "table.csv"
 DAMAGED = "is cut short or damaged and cannot be decoded."
 NO_IMAGE = "is not a PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF or HEIF image."
-CUT = f"is cut short or damaged inside {NAME}."
 LARGE_BMP = b"BM" + (54).to_bytes(4, "little") + bytes(4) + (54).to_bytes(4, "little")
 
 
-class Hostile(NamedTuple):
-    """An upload that must be refused."""
-
-    make: Callable[[], bytes]
-    sentence: str
-    table: bytes | None = None
-
-
-def one(data: bytes, why: str, name: str = "cat/1.png") -> Hostile:
-    """A zip with a good picture and this one."""
-    return Hostile(lambda: zip_of({"cat/0.png": PNG, name: data}), f'"{name}" {why}')
+def one(data: bytes | Callable[[], bytes], why: str, name: str = "cat/1.png") -> Hostile:
+    """A zip with a good picture and this one; what takes long to make is made when it is asked for."""
+    return Hostile(
+        lambda: zip_of({"cat/0.png": PNG, name: data if isinstance(data, bytes) else data()}),
+        f'"{name}" {why}',
+    )
 
 
 def named(name: str, why: str, shown: str | None = None) -> Hostile:
     """A zip with a good picture under this name."""
     return Hostile(lambda: zip_of({"cat/0.png": PNG, name: PNG}), f'"{shown or name}" {why}')
-
-
-def arrays(why: str, **members: np.ndarray | bytes) -> Hostile:
-    """An npz with these arrays."""
-    return Hostile(lambda: npz_of(**members), why)
 
 
 def table(text: str | bytes, sentence: str) -> Hostile:
@@ -76,13 +61,12 @@ def _tar() -> bytes:
     return out.getvalue()
 
 
-def _dict(shape: str, descr: str = "'|u1'", fortran: str = "False") -> str:
-    return f"{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}"
-
-
+ONE_MD = (
+    ": 1 file is no picture and was left out: 1 .md; expected pictures such as PNG and JPEG, or the arrays "
+    "x_train and y_train as numpy.savez saves them"
+)
 LEAVES = "has a name that leaves its folder."
 BOMB = "would unpack to more than 200 times its size, as a zip bomb does."
-HEADERLESS = '"x_train.npy" has no header of a numpy array.'
 
 NAMES = {
     "parent": named("../evil.png", LEAVES),
@@ -139,7 +123,7 @@ ARCHIVES = {
     ),
     "empty": Hostile(lambda: zip_of({}), f'"{NAME}" holds no files.'),
     "only-litter": Hostile(lambda: zip_of({"__MACOSX/._a.png": PNG}), f'"{NAME}" holds no files.'),
-    "only-remarks": Hostile(lambda: zip_of({"README.md": b"hello"}), f'"{NAME}" holds no images.'),
+    "only-remarks": Hostile(lambda: zip_of({"README.md": b"hello"}), f'"{NAME}" holds no images{ONE_MD}.'),
     "link": Hostile(
         lambda: zip_of_special("a.png", stat.S_IFLNK | 0o777),
         '"a.png" is a link; only plain files are taken.',
@@ -149,11 +133,12 @@ ARCHIVES = {
         '"a.png" is no plain file; only plain files are taken.',
     ),
     "encrypted": Hostile(
-        lambda: patched(zip_of({"a.png": PNG}), field=8, kind="H", value=1), '"a.png" is encrypted.'
+        lambda: patched(zip_of({"a.png": PNG}), field=8, kind="H", value=1),
+        '"a.png" is encrypted; pack it without a password.',
     ),
     "method": Hostile(
         lambda: patched(zip_of({"a.png": PNG}), field=10, kind="H", value=97),
-        '"a.png" is packed in a way that is not supported.',
+        '"a.png" is packed in a way that is not supported; pack it as a plain zip (Deflate).',
     ),
     "overlap": Hostile(
         lambda: patched(zip_of({"a.png": PNG, "b.png": PNG}), field=42, kind="I", value=0, entry=1),
@@ -180,17 +165,25 @@ ARCHIVES = {
         lambda: lzma_member_with_dictionary(PNG, "a.png", 0xFFFFFFFF),
         f'"{NAME}" needs more memory than an import may use.',
     ),
-    "nested-zip": one(zip_of({"a.png": PNG}), "is a zip; archives inside archives are not opened."),
-    "nested-gzip": one(gzip.compress(PNG), "is a gzip file; archives inside archives are not opened."),
-    "nested-tar": one(_tar(), "is a tar archive; archives inside archives are not opened."),
-    "nested-by-its-name": one(
-        zip_of({"a.png": PNG}), "is a zip; archives inside archives are not opened.", "data/train.zip"
+    "nested-zip": one(
+        zip_of({"a.png": PNG}), "is a zip; archives inside archives are not opened: unpack it first."
     ),
-    "text-alone": Hostile(lambda: zip_of({"README.md": b"no images here"}), f'"{NAME}" holds no images.'),
+    "nested-gzip": one(
+        gzip.compress(PNG), "is a gzip file; archives inside archives are not opened: unpack it first."
+    ),
+    "nested-tar": one(_tar(), "is a tar archive; archives inside archives are not opened: unpack it first."),
+    "nested-by-its-name": one(
+        zip_of({"a.png": PNG}),
+        "is a zip; archives inside archives are not opened: unpack it first.",
+        "data/train.zip",
+    ),
+    "text-alone": Hostile(
+        lambda: zip_of({"README.md": b"no images here"}), f'"{NAME}" holds no images{ONE_MD}.'
+    ),
 }
 
 PICTURES = {
-    "empty": one(b"", NO_IMAGE),
+    "empty": one(b"", "is empty."),
     "text": one(b"hello", NO_IMAGE),
     "svg": one(b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>', NO_IMAGE, "cat/1.svg"),
     "html": one(b"<!doctype html><script>alert(1)</script>", NO_IMAGE),
@@ -227,120 +220,15 @@ PICTURES = {
         "has 65535 x 65535 pixels; at most 40 million are taken.",
     ),
     "png-text-bomb": one(
-        png_of_header(4, 4, extra=png_chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(90 << 20)))),
+        lambda: png_of_header(4, 4, extra=png_chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(90 << 20)))),
         DAMAGED,
     ),
     "webp-canvas": one(webp_of_header(16383, 16383), DAMAGED),
     "webp-large": one(
-        picture("WEBP", mode="L", size=(5000, 5000), method=0),
+        lambda: picture("WEBP", mode="L", size=(5000, 5000), method=0),
         "has 5000 x 5000 pixels; at most 24 million are taken.",
     ),
 }
-
-X = images(3, 4, 5)
-ARRAYS = {
-    "no-images": arrays(
-        f'"{NAME}" has neither an array x_train nor an array x_test.', y_train=np.zeros(3, int)
-    ),
-    "none": arrays(f'"{NAME}" holds no images.', x_train=images(0, 4, 5)),
-    "objects": arrays(
-        '"x_train.npy" holds Python objects; only numbers are taken.', x_train=np.array([{}, 1])
-    ),
-    "label-objects": arrays(
-        '"y_train.npy" holds Python objects; only numbers are taken.', x_train=X, y_train=np.array([{}, 1, 2])
-    ),
-    "floats": arrays(
-        '"x_train.npy" holds float32 values; images must be uint8, 0 to 255.', x_train=X.astype(np.float32)
-    ),
-    "fields": arrays(
-        "\"x_train.npy\" holds [('a', 'u1')] values; images must be uint8, 0 to 255.",
-        x_train=np.zeros(3, [("a", "u1")]),
-    ),
-    "fortran": arrays(
-        '"x_train.npy" is stored in Fortran order; save numpy.ascontiguousarray of it.',
-        x_train=np.asfortranarray(X),
-    ),
-    "four-colours": arrays(
-        '"x_train.npy" has the shape (3, 4, 5, 4); images must be (N, H, W) or (N, H, W, 3).',
-        x_train=images(3, 4, 5, 4),
-    ),
-    "flat": arrays(
-        '"x_train.npy" has the shape (3, 20); images must be (N, H, W) or (N, H, W, 3).',
-        x_train=images(3, 20),
-    ),
-    "no-width": arrays(
-        '"x_train.npy" has images of 4 x 0 pixels; 1 to 8192 a side are taken.', x_train=images(3, 4, 0)
-    ),
-    "wide": arrays(
-        '"x_train.npy" has images of 1 x 8193 pixels; 1 to 8192 a side are taken.', x_train=images(1, 1, 8193)
-    ),
-    "labels-fewer": arrays(
-        '"y_train.npy" has the shape (2,), but there are 3 images in x_train.',
-        x_train=X,
-        y_train=np.zeros(2, int),
-    ),
-    "labels-of-nothing": arrays(
-        '"y_test.npy" has the shape (2,), but there are 0 images in x_test.',
-        x_train=X,
-        y_test=np.zeros(2, int),
-    ),
-    "labels-square": arrays(
-        '"y_train.npy" has the shape (3, 1), but there are 3 images in x_train.',
-        x_train=X,
-        y_train=np.zeros((3, 1), int),
-    ),
-    "labels-float": arrays(
-        '"y_train.npy" holds float64 values; labels must be whole numbers.', x_train=X, y_train=np.zeros(3)
-    ),
-    "labels-negative": arrays(
-        '"y_train.npy" has labels outside 0 to 999 (-1 for unknown).', x_train=X, y_train=np.array([0, 1, -2])
-    ),
-    "labels-large": arrays(
-        '"y_train.npy" has labels outside 0 to 999 (-1 for unknown).',
-        x_train=X,
-        y_train=np.array([0, 1, 2**64 - 1], np.uint64),
-    ),
-    "huge": arrays(
-        '"x_train.npy" claims the shape (32768, 1024, 1024) but holds another number of bytes.',
-        x_train=npy_header(_dict("(32768, 1024, 1024)")),
-    ),
-    "huge-overflow": arrays(
-        '"x_train.npy" claims the shape (4294967296, 4294967296, 1) but holds another number of bytes.',
-        x_train=npy_header(_dict("(4294967296, 4294967296, 1)")),
-    ),
-    "negative": arrays(
-        '"x_train.npy" claims the shape (-1, 4, 5), which no array has.',
-        x_train=npy_header(_dict("(-1, 4, 5)")),
-    ),
-    "fewer-bytes": arrays(
-        '"x_train.npy" claims the shape (3, 4, 5) but holds another number of bytes.',
-        x_train=npy_header(_dict("(3, 4, 5)"), bytes(59)),
-    ),
-    "more-bytes": arrays(
-        '"x_train.npy" claims the shape (3, 4, 5) but holds another number of bytes.',
-        x_train=npy_header(_dict("(3, 4, 5)"), bytes(61)),
-    ),
-    "no-header": arrays(HEADERLESS, x_train=b"hello"),
-    "empty-member": arrays(HEADERLESS, x_train=b""),
-    "code-in-header": arrays(HEADERLESS, x_train=npy_header("__import__('os').system('true')")),
-    "deep-header": arrays(HEADERLESS, x_train=npy_header("(" * 3000 + ")" * 3000)),
-    "long-header": arrays(HEADERLESS, x_train=npy_header(_dict("(3, 4, 5)") + " " * 9000, bytes(60))),
-    "endless-header": arrays(
-        HEADERLESS, x_train=npy_header(_dict("(3, 4, 5)"), bytes(60), version=2, length=0xFFFFFFF0)
-    ),
-    "unknown-version": arrays(HEADERLESS, x_train=npy(X).replace(b"NUMPY\x01", b"NUMPY\x09", 1)),
-    "lzma-damaged": Hostile(
-        lambda: _flip(npz_of(zipfile.ZIP_LZMA, x_train=images(30, 28, 28))), f'"x_train.npy" {CUT}'
-    ),
-    "deflate-damaged": Hostile(lambda: _flip(npz_of(x_train=images(30, 28, 28))), f'"x_train.npy" {CUT}'),
-}
-
-
-def _flip(data: bytes) -> bytes:
-    """Damage a large zip in its middle."""
-    middle = len(data) // 2
-    return data[:middle] + bytes(255 - byte for byte in data[middle : middle + 40]) + data[middle + 40 :]
-
 
 TABLES = {
     "no-header": table(
@@ -355,11 +243,14 @@ TABLES = {
         "", f'"{TABLE}" must begin with the line filename,class,split (class and split may be missing).'
     ),
     "only-header": table("filename,class\n", f'"{TABLE}" names no files.'),
-    "not-utf8": table(b"filename\n\xff.png\n", f'"{TABLE}" is not a CSV in UTF-8.'),
+    "not-utf8": table(b"filename\n\xff.png\n", f'"{TABLE}" is not in UTF-8; save it as “CSV UTF-8”.'),
     "missing-file": table(
         "filename\na.png\nb.png\nc.png\n", f'"c.png" is named in line 4 of {TABLE} but is not in {NAME}.'
     ),
-    "missing-row": table("filename\na.png\n", f'"b.png" is in {NAME} but not in {TABLE}.'),
+    "missing-row": table(
+        "filename\na.png\n",
+        f'"b.png" is in {NAME} but not in {TABLE}; {MEND}',
+    ),
     "twice": table(
         "filename\na.png\nb.png\na.png\n", f'"a.png" is named twice in {TABLE}, the second time in line 4.'
     ),

@@ -20,7 +20,7 @@ from app.db import Base, Database
 from app.jobs import Job
 from app.main import create_app
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.datasets.files import picture, zip_of
 from tests.factories import make_dataset, make_token, make_user
 
@@ -65,7 +65,7 @@ class TestImportAgain:
 
 class TestCreate:
     def test_a_form(
-        self, client: TestClient, session: Session, storage: Storage, published: list[Job]
+        self, client: TestClient, session: Session, storage: FolderStorage, published: list[Job]
     ) -> None:
         files = {"file": ("pets.zip", io.BytesIO(ZIP)), "csv": ("table.csv", io.BytesIO(TABLE))}
 
@@ -82,7 +82,9 @@ class TestCreate:
         assert storage.read(dataset.upload["table"]) == TABLE
         assert dataset.upload["table_name"] == "table.csv"
 
-    def test_a_bare_body_in_pieces(self, client: TestClient, session: Session, storage: Storage) -> None:
+    def test_a_bare_body_in_pieces(
+        self, client: TestClient, session: Session, storage: FolderStorage
+    ) -> None:
         large = ZIP + bytes(3 * 1024 * 1024)
 
         def pieces() -> Iterator[bytes]:
@@ -148,7 +150,12 @@ class TestCreate:
         ],
     )
     def test_what_does_not_fit_is_a_problem_and_nothing_stays(
-        self, client: TestClient, storage: Storage, published: list[Job], body: dict[str, object], kind: str
+        self,
+        client: TestClient,
+        storage: FolderStorage,
+        published: list[Job],
+        body: dict[str, object],
+        kind: str,
     ) -> None:
         response = client.post("/api/v1/datasets", **body)  # type: ignore[arg-type]
 
@@ -158,7 +165,7 @@ class TestCreate:
         assert published == []
         assert [path for path in storage.root.rglob("*") if path.is_file()] == []
 
-    def test_a_name_in_use(self, client: TestClient, session: Session, storage: Storage) -> None:
+    def test_a_name_in_use(self, client: TestClient, session: Session, storage: FolderStorage) -> None:
         make_dataset(session, storage, name="Pets")
         session.commit()
 
@@ -174,7 +181,7 @@ class TestCreate:
 
 
 class TestRead:
-    def test_pages_of_datasets(self, client: TestClient, session: Session, storage: Storage) -> None:
+    def test_pages_of_datasets(self, client: TestClient, session: Session, storage: FolderStorage) -> None:
         made = {str(make_dataset(session, storage, train=1, test=0).id) for _ in range(3)}
         session.commit()
 
@@ -184,7 +191,7 @@ class TestRead:
         assert {item["id"] for item in first["items"] + second["items"]} == made
         assert second["next"] is None
 
-    def test_one(self, client: TestClient, session: Session, storage: Storage) -> None:
+    def test_one(self, client: TestClient, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage)
         session.commit()
 
@@ -196,7 +203,7 @@ class TestRead:
         missing = client.get(f"/api/v1/datasets/{uuid4()}")
         assert (missing.status_code, missing.json()["type"]) == (404, "/problems/dataset-not-found")
 
-    def test_pages_of_examples(self, client: TestClient, session: Session, storage: Storage) -> None:
+    def test_pages_of_examples(self, client: TestClient, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage)
         session.commit()
         url = f"/api/v1/datasets/{dataset.id}/examples"
@@ -212,7 +219,7 @@ class TestRead:
 
     @pytest.mark.parametrize("query", ["after=99999999999999", "limit=0", "split=all", "true_class=-1"])
     def test_queries_that_mean_nothing(
-        self, client: TestClient, session: Session, storage: Storage, query: str
+        self, client: TestClient, session: Session, storage: FolderStorage, query: str
     ) -> None:
         dataset = make_dataset(session, storage)
         session.commit()
@@ -222,7 +229,7 @@ class TestRead:
 
 class TestImage:
     @pytest.fixture
-    def url(self, session: Session, storage: Storage) -> str:
+    def url(self, session: Session, storage: FolderStorage) -> str:
         """Address of an example's image."""
         dataset = make_dataset(session, storage)
         session.commit()
@@ -246,7 +253,7 @@ class TestImage:
         assert client.get(url, headers={"If-None-Match": '"other"'}).status_code == 200
 
     def test_other_bytes_than_were_stored_are_not_shown_nor_kept(
-        self, client: TestClient, session: Session, storage: Storage, url: str
+        self, client: TestClient, session: Session, storage: FolderStorage, url: str
     ) -> None:
         dataset = session.scalars(select(Dataset)).one()
         shard = storage.path(shard_key(service.prefix_of(dataset), 0))
@@ -269,14 +276,16 @@ class TestImage:
 
 
 class TestDelete:
-    def test_it_is_gone(self, client: TestClient, session: Session, storage: Storage) -> None:
+    def test_it_is_gone(self, client: TestClient, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage)
         session.commit()
 
         assert client.delete(f"/api/v1/datasets/{dataset.id}").status_code == 204
         assert client.get(f"/api/v1/datasets/{dataset.id}").status_code == 404
 
-    def test_a_failed_one_can_go_too(self, client: TestClient, session: Session, storage: Storage) -> None:
+    def test_a_failed_one_can_go_too(
+        self, client: TestClient, session: Session, storage: FolderStorage
+    ) -> None:
         dataset = make_dataset(session, storage)
         dataset.state = DatasetState.FAILED
         session.commit()
@@ -299,7 +308,7 @@ def test_annotators_see_images_and_nothing_else(
     annotator_client: TestClient,
     anonymous: TestClient,
     session: Session,
-    storage: Storage,
+    storage: FolderStorage,
     method: str,
     path: str,
 ) -> None:

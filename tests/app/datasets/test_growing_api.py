@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app import jobs
 from app.datasets.models import Dataset, DatasetState, DatasetVersion
 from app.jobs import Job
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.datasets.files import picture, zip_of
 from tests.factories import make_campaign, make_dataset
 
@@ -19,7 +19,7 @@ HTML = {"accept": "text/html"}
 
 
 @pytest.fixture
-def dataset(session: Session, storage: Storage) -> Dataset:
+def dataset(session: Session, storage: FolderStorage) -> Dataset:
     """A ready one."""
     made = make_dataset(session, storage)
     session.commit()
@@ -120,7 +120,7 @@ def test_pages_add_tell_and_forget(client: TestClient, session: Session, dataset
 
 
 def test_a_campaign_with_names_over_numbers_is_told_what_to_do(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     dataset = make_dataset(session, storage, class_names=("0", "1"))
     body = {"name": "Names", "dataset_id": str(dataset.id), "classes": [{"name": "cat"}, {"name": "dog"}]}

@@ -35,14 +35,14 @@ from app.datasets.intake.shards import Incoming, ShardWriter, read_records
 from app.datasets.models import Dataset, DatasetState, Example, Split
 from app.datasets.uploads import Upload, open_server_file
 from app.jobs import Job
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.datasets.files import images, picture, zip_of
 from tests.factories import NOW, make_dataset
 
 ZIP = zip_of({"cat/1.png": picture()})
 
 
-def stored_files(storage: Storage) -> list[Path]:
+def stored_files(storage: FolderStorage) -> list[Path]:
     """Every file that is stored."""
     return [path for path in storage.root.rglob("*") if path.is_file()]
 
@@ -54,7 +54,7 @@ def upload(data: bytes = ZIP, filename: str = "pets.zip") -> Upload:
 
 class TestCreateDataset:
     def test_the_file_is_kept_and_its_import_asked_for(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         dataset = service.create_dataset(session, storage, upload(), name=" Pets ", by=admin, now=NOW)
 
@@ -66,6 +66,7 @@ class TestCreateDataset:
             "name": "pets.zip",
             "data": f"uploads/{dataset.id}/data",
             "classes": "",
+            "first_class": "",
             "skip_bad": False,
             "encoding": "",
         }
@@ -73,7 +74,7 @@ class TestCreateDataset:
 
     @pytest.mark.parametrize("filename", ["../../etc/pets.zip", "C:\\fakepath\\pets.zip", "/pets.zip"])
     def test_only_the_last_part_of_a_file_name_is_kept(
-        self, session: Session, storage: Storage, admin: User, filename: str
+        self, session: Session, storage: FolderStorage, admin: User, filename: str
     ) -> None:
         dataset = service.create_dataset(
             session, storage, upload(filename=filename), name="Pets", by=admin, now=NOW
@@ -82,7 +83,7 @@ class TestCreateDataset:
         assert (dataset.upload or {})["name"] == "pets.zip"
 
     def test_a_name_is_given_once_and_the_second_file_goes(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         service.create_dataset(session, storage, upload(), name="Pets", by=admin, now=NOW)
 
@@ -93,14 +94,14 @@ class TestCreateDataset:
 
     @pytest.mark.parametrize("data", [b"", b"PK", b"\x89PNG\r\n\x1a\n", b"<svg/>"])
     def test_what_is_no_zip_is_refused_at_once(
-        self, session: Session, storage: Storage, admin: User, data: bytes
+        self, session: Session, storage: FolderStorage, admin: User, data: bytes
     ) -> None:
         with pytest.raises(BadUpload):
             service.create_dataset(session, storage, upload(data), name="Pets", by=admin, now=NOW)
 
         assert stored_files(storage) == []
 
-    def test_annotators_add_none(self, session: Session, storage: Storage, annotator: User) -> None:
+    def test_annotators_add_none(self, session: Session, storage: FolderStorage, annotator: User) -> None:
         with pytest.raises(NotAllowed):
             service.create_dataset(session, storage, upload(), name="Pets", by=annotator, now=NOW)
 
@@ -155,7 +156,7 @@ class TestOpenServerFile:
 
 
 class TestListDatasets:
-    def test_newest_first_page_by_page(self, session: Session, storage: Storage, admin: User) -> None:
+    def test_newest_first_page_by_page(self, session: Session, storage: FolderStorage, admin: User) -> None:
         made = [make_dataset(session, storage, train=1, test=0, by=admin) for _ in range(5)]
         for age, dataset in enumerate(made):
             dataset.created_at = NOW - timedelta(days=age // 2)  # some share their time
@@ -177,7 +178,9 @@ class TestListDatasets:
 
 
 class TestDeleteDataset:
-    def test_the_files_go_with_the_commit(self, session: Session, storage: Storage, admin: User) -> None:
+    def test_the_files_go_with_the_commit(
+        self, session: Session, storage: FolderStorage, admin: User
+    ) -> None:
         dataset = make_dataset(session, storage, by=admin)
         kept = make_dataset(session, storage, by=admin)
         session.commit()
@@ -190,7 +193,9 @@ class TestDeleteDataset:
         assert storage.path(f"datasets/{kept.id}").exists()
         assert session.get(Dataset, dataset.id, populate_existing=True) is None
 
-    def test_one_that_a_campaign_uses_stays(self, session: Session, storage: Storage, admin: User) -> None:
+    def test_one_that_a_campaign_uses_stays(
+        self, session: Session, storage: FolderStorage, admin: User
+    ) -> None:
         dataset = make_dataset(session, storage, by=admin)
         session.add(
             Campaign(name="C", dataset_id=dataset.id, seed="0" * 64, created_by_id=admin.id, created_at=NOW)
@@ -206,7 +211,7 @@ class TestDeleteDataset:
 
 
 class TestExamples:
-    def test_by_key_split_and_class(self, session: Session, storage: Storage) -> None:
+    def test_by_key_split_and_class(self, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage, train=6, test=4, class_names=["a", "b"])
 
         def positions(**chosen: object) -> list[int]:
@@ -219,7 +224,7 @@ class TestExamples:
         assert positions(true_class=1, split=Split.TRAIN) == [1, 3, 5]
         assert positions(true_class=7) == []
 
-    def test_counts_by_split_and_class(self, session: Session, storage: Storage) -> None:
+    def test_counts_by_split_and_class(self, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage, train=5, test=2, class_names=["a", "b"])
         unknown = make_dataset(session, storage, train=3, test=0, class_names=None)
 
@@ -230,13 +235,15 @@ class TestExamples:
             "test_per_class": [0, 4],
         }
 
-    def test_samples_are_spread(self, session: Session, storage: Storage) -> None:
+    def test_samples_are_spread(self, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage, train=90, test=10)
 
         assert [e.position for e in service.samples_of(session, dataset, 4)] == [0, 25, 50, 75]
         assert len(service.samples_of(session, make_dataset(session, storage, train=2, test=0), 12)) == 2
 
-    def test_bytes_only_of_a_ready_dataset_of_one_s_own(self, session: Session, storage: Storage) -> None:
+    def test_bytes_only_of_a_ready_dataset_of_one_s_own(
+        self, session: Session, storage: FolderStorage
+    ) -> None:
         dataset, other = make_dataset(session, storage), make_dataset(session, storage)
         example = session.scalars(service.examples_of(dataset.id)).first()
         assert example
@@ -252,7 +259,7 @@ class TestExamples:
 
 class TestStoredImages:
     @pytest.fixture
-    def make(self, session: Session, storage: Storage) -> Callable[..., Dataset]:
+    def make(self, session: Session, storage: FolderStorage) -> Callable[..., Dataset]:
         """Datasets of given arrays, in several shards."""
 
         def make(*arrays: np.ndarray) -> Dataset:
@@ -268,7 +275,9 @@ class TestStoredImages:
 
         return make
 
-    def test_many_shards(self, session: Session, storage: Storage, make: Callable[..., Dataset]) -> None:
+    def test_many_shards(
+        self, session: Session, storage: FolderStorage, make: Callable[..., Dataset]
+    ) -> None:
         arrays = images(50, 6, 7)
         dataset = make(*arrays)
         shards = {e.shard for e in session.scalars(service.examples_of(dataset.id))}
@@ -279,7 +288,7 @@ class TestStoredImages:
         np.testing.assert_array_equal(loaded, arrays)
 
     def test_grey_among_colours_becomes_rgb(
-        self, session: Session, storage: Storage, make: Callable[..., Dataset]
+        self, session: Session, storage: FolderStorage, make: Callable[..., Dataset]
     ) -> None:
         grey, colour = images(1, 4, 4)[0], images(1, 4, 4, 3)[0]
 
@@ -289,7 +298,7 @@ class TestStoredImages:
         np.testing.assert_array_equal(loaded[1], colour)
 
     def test_several_sizes_need_one_that_was_chosen(
-        self, session: Session, storage: Storage, make: Callable[..., Dataset]
+        self, session: Session, storage: FolderStorage, make: Callable[..., Dataset]
     ) -> None:
         dataset = make(np.full((4, 8), 90, np.uint8), np.full((16, 4), 200, np.uint8))
 
@@ -301,7 +310,7 @@ class TestStoredImages:
         assert [set(array.flat) for array in loaded] == [{90}, {200}]
 
     def test_shrinking_averages(
-        self, session: Session, storage: Storage, make: Callable[..., Dataset]
+        self, session: Session, storage: FolderStorage, make: Callable[..., Dataset]
     ) -> None:
         board = (np.indices((16, 16)).sum(0) % 2 * 255).astype(np.uint8)
 
@@ -309,12 +318,12 @@ class TestStoredImages:
 
         assert abs(loaded.astype(int) - 127).max() <= 12
 
-    def test_an_empty_split(self, session: Session, storage: Storage) -> None:
+    def test_an_empty_split(self, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage, test=0)
 
         assert len(service.stored_images(session, storage, dataset.id, Split.TEST).load()) == 0
 
-    def test_only_of_a_ready_dataset(self, session: Session, storage: Storage) -> None:
+    def test_only_of_a_ready_dataset(self, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage)
         dataset.state = DatasetState.FAILED
         session.flush()
@@ -327,7 +336,7 @@ class TestStoredImages:
 
 class TestWaitingImports:
     def test_neither_held_nor_given_up_nor_ended(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         states: dict[str, dict[str, Any]] = {
             "waiting": {},

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, binom, norm
+from scipy.stats import beta, binom, hypergeom, norm
 
 from app.campaigns.sampling import strata_of
 from app.evaluations.estimating import (
@@ -210,6 +210,22 @@ def by_class(
     return (*simulated(real, one(), repetitions), int(asked.sum()))
 
 
+def finite(population: int, n: int) -> tuple[float, float, float, float]:
+    """Without replacement, exact: mean and least coverage, mean width, and that of a draw without end.
+
+    Over every number of right predictions from half of the pictures to all.
+    """
+    found = [accuracy_interval(yes, n, population) for yes in range(n + 1)]
+    low, high = (np.array([getattr(each, end) for each in found]) for end in ("low", "high"))
+    hits = np.arange(population // 2, population + 1)
+    chances = hypergeom.pmf(np.arange(n + 1)[:, None], population, hits, n)
+    truths = hits / population
+    covered = (chances * ((low[:, None] <= truths) & (truths <= high[:, None]))).sum(0)
+    endless = np.subtract(*_exact(np.arange(n + 1, dtype=np.float64), n)[::-1])
+    width, wide = (float((chances * each[:, None]).sum(0).mean()) for each in (high - low, endless))
+    return float(covered.mean()), float(covered.min()), width, wide
+
+
 def compared(
     shares: tuple[float, float], n: int, repetitions: int = REPETITIONS
 ) -> tuple[float, float, float]:
@@ -321,6 +337,15 @@ def print_by_class() -> None:
     sys.stdout.write(f"\nMean {100 * np.mean(covered):.2f} %, least {100 * min(covered):.2f} %.\n")
 
 
+def print_finite() -> None:
+    """Exact coverage of a draw that is a large part of all pictures."""
+    _head("pictures", "asked", "mean coverage", "least", "mean width", "of a draw without end")
+    for population in (108, 400, 1000, 4000):
+        for part in (0.05, 0.1, 0.25, 0.5, 0.75, 1.0):
+            n = round(part * population)
+            _row(f"{population:,}", f"{n:,}", *finite(population, n))
+
+
 def print_compared() -> None:
     """Simulated coverage, width, and how often a difference is found."""
     _head("right alone: first, second", "pictures", "coverage", "width", "called different")
@@ -336,6 +361,7 @@ if __name__ == "__main__":
         print_corrected,
         print_stratified,
         print_by_class,
+        print_finite,
         print_compared,
     )
     for part in parts:

@@ -21,7 +21,7 @@ from app.registry import service as registry
 from app.registry.models import Model
 from app.registry.target_predictions import FACTS, TargetPredictions, keep_target_predictions
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests import annotators
 from tests.factories import NOW, make_dataset, make_run
 from worker import drawing
@@ -30,12 +30,12 @@ from worker.context import Context
 CLASSES = ("cat", "dog", "owl")
 
 
-def make_target(session: Session, storage: Storage, *, images: int = 60) -> Dataset:
+def make_target(session: Session, storage: FolderStorage, *, images: int = 60) -> Dataset:
     """Images whose classes nobody told the application; position modulo three is the true one."""
     return make_dataset(session, storage, class_names=CLASSES, train=images, test=0)
 
 
-def make_model(session: Session, storage: Storage, target: Dataset, *, wrong_every: int = 5) -> Model:
+def make_model(session: Session, storage: FolderStorage, target: Dataset, *, wrong_every: int = 5) -> Model:
     """A run's model that takes every so-manieth image of the target for the next class."""
     source = make_run(session, storage, train=12, target=target, state="succeeded", classes=CLASSES)
     trial = source.trials[0]
@@ -58,7 +58,7 @@ def make_model(session: Session, storage: Storage, target: Dataset, *, wrong_eve
 
 
 def make_evaluation(
-    session: Session, storage: Storage, model: Model, wishes: evaluations.Wishes, *, by: User
+    session: Session, storage: FolderStorage, model: Model, wishes: evaluations.Wishes, *, by: User
 ) -> Evaluation:
     """Laid out, not opened."""
     judged = evaluating.judged(session, storage, model, by=by)
@@ -66,7 +66,13 @@ def make_evaluation(
 
 
 def opened(
-    session: Session, settings: Settings, database: Database, storage: Storage, found: Evaluation, *, by: User
+    session: Session,
+    settings: Settings,
+    database: Database,
+    storage: FolderStorage,
+    found: Evaluation,
+    *,
+    by: User,
 ) -> Campaign:
     """Its campaign, after a worker has drawn the questions; nothing is too fast in it."""
     assert found.campaign_id is not None
@@ -87,7 +93,7 @@ def answer_all(session: Session, campaign: Campaign, *, by: User, lies: int = 0,
     """
     truth = dict(session.execute(select(Example.id, Example.true_class)).all())
     given = 0
-    while leased := annotators.lease(session, campaign, count=100, by=by, now=NOW):
+    while leased := annotators.lease(session, campaign, count=8, by=by, now=NOW):
         answers: list[annotation.SubmittedAnswer] = []
         for question in leased:
             is_right = truth[question.example_id] == question.candidate_class
@@ -125,3 +131,9 @@ def questions_by_round(session: Session, campaign: Campaign) -> dict[int, list[Q
     for question in session.scalars(query):
         found.setdefault(question.round, []).append(question)
     return found
+
+
+def said(question_id: int, *, unusable: bool = False) -> annotation.SubmittedAnswer:
+    """A yes, or that the picture cannot be used."""
+    value = AnswerValue.UNUSABLE if unusable else AnswerValue.YES
+    return annotation.SubmittedAnswer(question_id, value, 900, uuid4())

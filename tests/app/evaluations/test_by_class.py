@@ -16,7 +16,7 @@ from app.evaluations import service as evaluations
 from app.evaluations.models import EvaluatedImage, Evaluation
 from app.quality import service as quality
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.evaluations import laid_out
 from tests.factories import NOW, make_user
 
@@ -27,7 +27,7 @@ IMAGES = 150
 
 
 @pytest.fixture
-def found(session: Session, storage: Storage, admin: User) -> Evaluation:
+def found(session: Session, storage: FolderStorage, admin: User) -> Evaluation:
     """Of a model that takes every fifth image for the next class."""
     model = laid_out.make_model(session, storage, laid_out.make_target(session, storage, images=IMAGES))
     return laid_out.make_evaluation(session, storage, model, BY_CLASS, by=admin)
@@ -39,7 +39,7 @@ def campaign(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     found: Evaluation,
     admin: User,
 ) -> Campaign:
@@ -79,7 +79,7 @@ def test_each_class_counts_by_how_many_pictures_it_has(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     found: Evaluation,
     campaign: Campaign,
     admin: User,
@@ -87,7 +87,7 @@ def test_each_class_counts_by_how_many_pictures_it_has(
 ) -> None:
     found.strata = [
         [population, sampled, end]
-        for population, (_, sampled, end) in zip((10, 40, 100), found.strata or [], strict=True)
+        for population, (_, sampled, end) in zip((100, 400, 1000), found.strata or [], strict=True)
     ]
     before = evaluations.result_of(session, found)
     laid_out.answer_all(session, campaign, by=annotator)
@@ -99,7 +99,7 @@ def test_each_class_counts_by_how_many_pictures_it_has(
     )
     assert before.interval is None
     assert result.interval is not None
-    assert result.interval.estimate == pytest.approx(weighted / IMAGES)
+    assert result.interval.estimate == pytest.approx(weighted / 1500)
     assert result.interval.low < result.interval.estimate < result.interval.high
 
     other = laid_out.make_model(session, storage, session.get_one(Dataset, found.dataset_id), wrong_every=3)

@@ -23,7 +23,7 @@ from app.quality import service as quality
 from app.registry import removing
 from app.runs import service as runs
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.evaluations import laid_out
 from tests.factories import NOW, make_user
 
@@ -33,7 +33,7 @@ WITHIN = evaluations.Wishes(half_width=0.2)  # of 60 images some 30
 
 
 @pytest.fixture
-def found(session: Session, storage: Storage, admin: User) -> Evaluation:
+def found(session: Session, storage: FolderStorage, admin: User) -> Evaluation:
     """An evaluation of a model that is wrong about every fifth image, laid out."""
     model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
     return laid_out.make_evaluation(session, storage, model, WITHIN, by=admin)
@@ -45,7 +45,7 @@ def campaign(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     found: Evaluation,
     admin: User,
 ) -> Campaign:
@@ -136,7 +136,7 @@ class TestResult:
         session: Session,
         settings: Settings,
         database: Database,
-        storage: Storage,
+        storage: FolderStorage,
         admin: User,
         annotator: User,
     ) -> None:
@@ -187,7 +187,7 @@ class TestCounting:
         session: Session,
         settings: Settings,
         database: Database,
-        storage: Storage,
+        storage: FolderStorage,
         found: Evaluation,
         campaign: Campaign,
         admin: User,
@@ -198,8 +198,9 @@ class TestCounting:
         for wrong_every in (4, 6):
             model = laid_out.make_model(session, storage, target, wrong_every=wrong_every)
             next_one = laid_out.make_evaluation(session, storage, model, WITHIN, by=admin)
-            again = laid_out.opened(session, settings, database, storage, next_one, by=admin)
-            laid_out.answer_all(session, again, by=annotator)
+            if next_one.campaign_id is not None:  # else chance drew what people have judged already
+                again = laid_out.opened(session, settings, database, storage, next_one, by=admin)
+                laid_out.answer_all(session, again, by=annotator)
         run_ids = session.scalars(select(Evaluation.run_id)).all()
         told: list[str] = []
         event.listen(database.engine, "before_cursor_execute", lambda *about: told.append(about[2]))
@@ -209,7 +210,7 @@ class TestCounting:
         many = evaluations.measured_by_people(session, run_ids)
 
         assert (len(one), len(many)) == (1, 3)
-        assert len(told) - few <= few <= 5
+        assert len(told) - few <= few + 1 <= 6  # one more where only some had known pictures
 
 
 class TestTheNext:
@@ -219,7 +220,7 @@ class TestTheNext:
         session: Session,
         settings: Settings,
         database: Database,
-        storage: Storage,
+        storage: FolderStorage,
         found: Evaluation,
         campaign: Campaign,
         admin: User,
@@ -252,7 +253,7 @@ class TestTheNext:
         self,
         *,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         found: Evaluation,
         campaign: Campaign,
         admin: User,

@@ -10,14 +10,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
-from app.annotation.models import Answer, Naming
-from app.campaigns.models import Campaign, Modes
+from app.annotation.models import Answer, AnswerValue, Naming, Question
+from app.campaigns.models import Campaign, Modes, PricePer
 from app.datasets.models import Example
 from app.db import Database
 from app.evaluations import service as evaluations
 from app.evaluations.models import EvaluatedImage, Evaluation
+from app.evaluations.naming import named_of
+from app.registry.models import Model
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.evaluations import laid_out
 from tests.app.evaluations.test_evaluations import WITHIN
 from tests.factories import make_user
@@ -26,7 +28,7 @@ WHICH = replace(WITHIN, asks_which=True)
 
 
 @pytest.fixture
-def found(session: Session, storage: Storage, admin: User) -> Evaluation:
+def found(session: Session, storage: FolderStorage, admin: User) -> Evaluation:
     """Of a model that takes every fifth image for the next class, laid out."""
     model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
     return laid_out.make_evaluation(session, storage, model, WHICH, by=admin)
@@ -38,12 +40,39 @@ def campaign(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     found: Evaluation,
     admin: User,
 ) -> Campaign:
     """Its campaign, opened."""
     return laid_out.opened(session, settings, database, storage, found, by=admin)
+
+
+def test_a_name_counts_once_however_many_evaluations_use_its_answer(
+    session: Session,
+    storage: FolderStorage,
+    found: Evaluation,
+    campaign: Campaign,
+    *,
+    annotator: User,
+    admin: User,
+) -> None:
+    laid_out.answer_all(session, campaign, by=annotator, names=True)
+    image = session.scalars(
+        select(EvaluatedImage)
+        .join(Question, Question.id == EvaluatedImage.question_id)
+        .join(Answer, Answer.question_id == Question.id)
+        .where(Answer.value == AnswerValue.NO, EvaluatedImage.evaluation_id == found.id)
+    ).first()
+    assert image is not None
+    before = named_of(session, found.model_id, image.example_id)
+
+    model = session.get_one(Model, found.model_id)
+    again = laid_out.make_evaluation(session, storage, model, WHICH, by=admin)
+
+    assert again.known_count
+    assert [number for _, number in before] == [1]
+    assert named_of(session, found.model_id, image.example_id) == before
 
 
 @pytest.mark.dialects
@@ -84,7 +113,7 @@ class TestConfusion:
         session: Session,
         settings: Settings,
         database: Database,
-        storage: Storage,
+        storage: FolderStorage,
         admin: User,
         annotator: User,
     ) -> None:
@@ -119,7 +148,7 @@ class TestConfusion:
         session: Session,
         settings: Settings,
         database: Database,
-        storage: Storage,
+        storage: FolderStorage,
         client: TestClient,
         admin: User,
         annotator: User,
@@ -215,6 +244,30 @@ class TestWays:
         assert read["confusion"] is None or read["confusion"].keys() == named
         assert ("What the pictures show" in page) is (read["confusion"] is not None)
 
+    def test_the_time_that_naming_takes_is_paid_with_that_of_the_answers(
+        self,
+        *,
+        session: Session,
+        client: TestClient,
+        annotator_client: TestClient,
+        campaign: Campaign,
+    ) -> None:
+        campaign.price, campaign.price_per = 36.0, PricePer.HOUR  # one for each 100 s
+        session.commit()
+        leased = annotator_client.post(f"/api/v1/campaigns/{campaign.id}/questions", json={"count": 3}).json()
+        one, other, last = leased["questions"]
+
+        self.send(annotator_client, campaign, one, value="no", shows=-1, named_ms=4000, response_ms=1000)
+        self.send(annotator_client, campaign, other, value="no", shows=-1, response_ms=1000)  # time not known
+        self.send(annotator_client, campaign, last, value="no", shows=-1, named_ms=9000, response_ms=1000)
+        both = client.get(f"/api/v1/campaigns/{campaign.id}/progress").json()
+        annotator_client.post(f"/api/v1/campaigns/{campaign.id}/undo", json={"count": 1})
+        one_less = client.get(f"/api/v1/campaigns/{campaign.id}/progress").json()
+
+        assert both["annotators"][0]["mean_ms"] == (3000 + 13_000) / 3
+        assert both["cost"]["so_far"] == pytest.approx(0.16)
+        assert one_less["cost"]["so_far"] == pytest.approx(0.06)
+
     def test_its_pictures_come_one_at_a_time_whatever_an_admin_wishes(
         self, client: TestClient, session: Session, found: Evaluation
     ) -> None:
@@ -235,7 +288,7 @@ class TestWays:
         session: Session,
         settings: Settings,
         database: Database,
-        storage: Storage,
+        storage: FolderStorage,
         annotator_client: TestClient,
         admin: User,
     ) -> None:

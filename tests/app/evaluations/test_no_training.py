@@ -19,7 +19,7 @@ from app.labels.models import ImportedAnswer
 from app.runs import service as runs
 from app.runs.labels import collect
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.evaluations import laid_out
 from tests.app.evaluations.test_evaluations import WITHIN
 from tests.app.labels.taking import send
@@ -32,7 +32,7 @@ def campaign(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     admin: User,
     annotator: User,
 ) -> Campaign:
@@ -52,7 +52,7 @@ def campaign(
 
 
 def test_no_snapshot_takes_its_answers(
-    session: Session, storage: Storage, campaign: Campaign, admin: User
+    session: Session, storage: FolderStorage, campaign: Campaign, admin: User
 ) -> None:
     with pytest.raises(EvaluationGivesNoLabels):
         collect(session, campaign)
@@ -61,7 +61,7 @@ def test_no_snapshot_takes_its_answers(
 
 
 def test_a_campaign_over_the_same_pictures_has_its_own_answers_alone(
-    session: Session, storage: Storage, campaign: Campaign, admin: User, annotator: User
+    session: Session, storage: FolderStorage, campaign: Campaign, admin: User, annotator: User
 ) -> None:
     other = make_campaign(session, dataset=session.get_one(Dataset, campaign.dataset_id))
     asked = questions_of(session, other)[:40]

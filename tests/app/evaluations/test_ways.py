@@ -16,14 +16,14 @@ from app.registry.models import Model
 from app.registry.target_predictions import FACTS
 from app.runs.models import Run
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.evaluations import laid_out
 
 HTML = {"accept": "text/html"}
 
 
 @pytest.fixture
-def model(session: Session, storage: Storage) -> Model:
+def model(session: Session, storage: FolderStorage) -> Model:
     """Of a run whose target nobody labelled."""
     target = laid_out.make_target(session, storage)
     model = laid_out.make_model(session, storage, target)
@@ -41,7 +41,7 @@ def test_a_program_asks_plans_and_reads(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     model: Model,
     admin: User,
     annotator: User,
@@ -81,13 +81,13 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     model: Model,
     admin: User,
     annotator: User,
 ) -> None:
     run = client.get(f"/runs/{model.run_id}", headers=HTML).text
-    form = client.get(f"/runs/{model.run_id}/evaluations/new?expected=0.9", headers=HTML).text
+    form = client.get(f"/runs/{model.run_id}/evaluations/new?expected=0.95", headers=HTML).text
     typed = {"model_id": str(model.id), "expected": "0.9", "half_width": "0.1", "drawn_share": "1.0"}
     typed |= {"overlap": "1", "once": "this very form"}
     counted = client.post(
@@ -103,7 +103,9 @@ def test_a_person_goes_from_the_run_to_its_accuracy_and_back(
     session.commit()
 
     assert counted.status_code == 200
-    assert "within 10 points: 60 questions, all pictures" in counted.text  # 20 of each class at least
+    # 20 of each class at least: whatever width is asked for, it takes all pictures, and is offered once.
+    assert counted.text.count("all 60 pictures, measured, not estimated: 60 questions") == 1
+    assert "within 10 points" not in counted.text
     assert '<option value="true" selected>from each predicted class' in counted.text
     assert '<option value="0.1" selected>' in counted.text
     assert made.headers["location"] == again.headers["location"] != other.headers["location"]
@@ -137,7 +139,7 @@ def test_annotators_do_not_learn_that_a_model_is_judged(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     model: Model,
     admin: User,
 ) -> None:
@@ -165,7 +167,7 @@ def test_peoples_number_orders_the_list_and_stands_in_comparisons(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     model: Model,
     admin: User,
     annotator: User,

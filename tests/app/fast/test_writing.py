@@ -251,7 +251,7 @@ class TestLine:
         seen: list[bool] = []
 
         async def main() -> list[Any]:
-            works = [asyncio.create_task(writer.run(lambda _: goes_on.wait(10))) for _ in range(4 * SHARED)]
+            works = [asyncio.create_task(writer.run(lambda _: goes_on.wait(300))) for _ in range(4 * SHARED)]
             await asyncio.sleep(0.15)  # all but the first sixteen gave up by now
             late = [asyncio.create_task(writer.run(lambda _: None)) for _ in range(2 * SHARED)]
             await asyncio.sleep(0.07)
@@ -272,7 +272,7 @@ class TestLine:
         done: list[str] = []
 
         def slow(_: Session) -> None:
-            goes_on.wait(10)
+            goes_on.wait(300)
             done.append("slow")
 
         async def main() -> list[Any]:

@@ -1,6 +1,7 @@
 """Who did what: written with what is done, and never changed."""
 
 from collections.abc import Sequence
+from html import unescape
 from uuid import uuid4
 
 import pytest
@@ -20,7 +21,8 @@ from app.journal.models import Action, Entry
 from app.journal.service import ShownEntry
 from app.quality import service as quality
 from app.quality.errors import AlreadyDecided
-from tests.factories import NOW, answer, asked_again, make_campaign, questions_of
+from app.stores.folder import FolderStorage
+from tests.factories import NOW, answer, asked_again, make_campaign, make_run, questions_of
 
 pytestmark = pytest.mark.dialects
 
@@ -151,3 +153,35 @@ def test_the_page_shows_it(client: TestClient, session: Session, admin: User) ->
     own = client.get(f"/journal?campaign_id={campaign.id}", headers=HTML).text
     assert "Campaign paused" in own
     assert f"/journal?campaign_id={campaign.id}" in client.get(f"/campaigns/{campaign.id}", headers=HTML).text
+
+
+def test_details_stand_in_the_words_of_the_pages_and_a_run_is_a_link(
+    client: TestClient, session: Session, storage: FolderStorage, admin: User
+) -> None:
+    campaign, run = make_campaign(session), make_run(session, storage, train=2)
+    facts = {
+        "confirm_yes": True,
+        "gold_share": 0.05,
+        "consensus": "dawid-skene",
+        "half_width": 0.1,
+        "decision": "unusable",
+        "method": "clarinet-plus",
+        "note": "unsure",
+        "person": "pc",
+    }
+    service.write(session, Action.CAMPAIGN_CHANGED, by=admin, campaign_id=campaign.id, details=facts)
+    for number in (run.number, 999_999):
+        service.write(session, Action.RUN_CHANGED, by=admin, details={"run": number, "setting": "cc"})
+    session.commit()
+
+    page = unescape(client.get("/journal", headers=HTML).text)
+
+    assert (
+        "<td>a second person confirms each yes: yes; share of known pictures: 5 %; weight of a label: how "
+        "right it probably is; accuracy wanted within: 10 points; decision: cannot be used; "
+        "method: CLARINET plus; note: unsure; person: pc</td>"
+    ) in page
+    assert f'<a href="/runs/{run.id}">run {run.number}</a>; learns from: “no” answers alone</td>' in page
+    assert "<td>run: 999999; learns" in page
+    told = [item["details"] for item in client.get("/api/v1/journal").json()["items"]]
+    assert facts in told  # programs read them as they were written

@@ -20,7 +20,7 @@ NUMBERED = ("1", "2", "3")
         ("position,class_name\n0,1\n1,2\n", {0: "1", 1: "2"}),
         ("position,class_index\n0,1\n1,2\n", {0: "2", 1: "3"}),
         ("position;label\n0;3\n", {0: "3"}),
-        ("position\tclass_index\tclass_name\n0\t0\t3\n", {0: "3"}),
+        ("position\tclass_index\tclass_name\n0\t2\t3\n", {0: "3"}),
     ],
 )
 def test_a_column_of_numbers_is_names_or_places_for_the_whole_file(

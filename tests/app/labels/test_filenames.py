@@ -17,7 +17,7 @@ from app.labels import service as labelling
 from app.labels.errors import BadImport
 from app.labels.exports.class_folders import folder_names
 from app.labels.models import ImportedAnswer
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.labels.taking import bring
 from tests.app.labels.test_exports import download
 from tests.factories import answer, make_campaign, make_dataset, questions_of
@@ -25,7 +25,7 @@ from tests.factories import answer, make_campaign, make_dataset, questions_of
 
 class TestFilenames:
     @pytest.fixture
-    def named(self, session: Session, storage: Storage) -> Campaign:
+    def named(self, session: Session, storage: FolderStorage) -> Campaign:
         """A campaign over real pictures whose files had names, half of them answered with yes."""
         dataset = make_dataset(session, storage, class_names=["size: large", "CON"], train=6)
         for example in session.scalars(select(Example).where(Example.dataset_id == dataset.id)):

@@ -10,13 +10,13 @@ from sqlalchemy.orm import Session
 
 from app.datasets.models import Example
 from app.labels.models import ImportedAnswer
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.labels.taking import send
 from tests.factories import answer, grow_rows, make_campaign, make_dataset, make_user, questions_of
 
 
 def test_positions_leave_test_images_between_out(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     dataset = make_dataset(session, storage, train=4, test=2)
     grow_rows(session, dataset, 3)  # behind the test images: positions 6 to 8
@@ -42,7 +42,7 @@ def test_positions_leave_test_images_between_out(
 
 
 def test_pictures_in_class_folders_are_counted_likewise(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     dataset = make_dataset(session, storage, train=4, test=2)
     grow_rows(session, dataset, 1)

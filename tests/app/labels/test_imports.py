@@ -113,19 +113,19 @@ class TestImports:
         said_no = [question.candidate_class for question in asked]
         other = [(class_ + 1) % 3 for class_ in said_no]
         table = [
-            (0, said_no[0], "no"),  # the same
-            (1, said_no[1], "yes"),  # denies it
-            (2, other[2], "yes"),  # settles the picture
-            (3, other[3], "no"),  # one class more
-            (4, 0, "yes"),  # two classes at once
-            (4, 1, "yes"),
-            (5, 0, "yes"),  # a tie
-            (5, 0, "no"),
+            (0, said_no[0], "no", "Ada"),  # the same
+            (1, said_no[1], "yes", "Ada"),  # denies it
+            (2, other[2], "yes", "Ada"),  # settles the picture
+            (3, other[3], "no", "Ada"),  # one class more
+            (4, 0, "yes", "Ada"),  # two classes at once
+            (4, 1, "yes", "Ben"),
+            (5, 0, "yes", "Ada"),  # a tie
+            (5, 0, "no", "Ben"),
         ]
         bring(
             session,
             campaign,
-            "position,class,answer\n" + "".join(f"{p},{c},{v}\n" for p, c, v in table),
+            "position,class,answer,annotator\n" + "".join(f"{p},{c},{v},{who}\n" for p, c, v, who in table),
             admin,
         )
 
@@ -181,7 +181,7 @@ class TestImports:
         self, session: Session, campaign: Campaign, admin: User, line: str, words: str
     ) -> None:
         with pytest.raises(BadImport) as refused:
-            bring(session, campaign, f"position,example_id,class\n1,,dog\n{line}\n", admin)
+            bring(session, campaign, f"position,example_id,class\n0,,dog\n{line}\n", admin)
 
         assert words in refused.value.detail
         assert refused.value.detail.startswith("Line 3")
@@ -299,7 +299,7 @@ def test_the_answer_comes_before_the_file_is_read(
     assert client.delete(sent.headers["location"]).status_code == 204
     assert client.get(sent.headers["location"]).json()["type"] == "/problems/import-not-found"
     state = context_of(client)
-    assert not [path for path in state.storage.root.rglob("*") if path.is_file()]
+    assert not list(state.storage.listed())
 
 
 def test_every_bad_line_is_told_up_to_a_hundred(client: TestClient, campaign: Campaign) -> None:
@@ -338,4 +338,4 @@ def test_a_file_that_is_too_large_is_not_kept(client: TestClient, campaign: Camp
 
     assert (told["status"], told["type"]) == (422, "/problems/bad-import")
     assert "more than 16 MB" in told["detail"]
-    assert not [path for path in context_of(client).storage.root.rglob("*") if path.is_file()]
+    assert not list(context_of(client).storage.listed())

@@ -10,9 +10,11 @@ import pytest
 
 from app.annotation.models import AnswerValue
 from app.labels.errors import BadImport
-from app.labels.importing.reading import MAX_BYTES, MAX_ROWS, AnswerInFile, read_answers
+from app.labels.importing.reading import MAX_BYTES, MAX_ROWS, read_answers
+from app.labels.importing.said import AnswerInFile
 from clarinet.files.tables import guarded
 
+DATASET = "0f9a4a3e-2f64-4e53-9f6f-0c8f3f1f7a10"
 YES, NO, UNSURE = AnswerValue.YES, AnswerValue.NO, AnswerValue.UNSURE
 
 
@@ -62,14 +64,14 @@ class TestReading:
             return {"data": data, "annotations": [{"result": [region]} | by]}
 
         tasks = [
-            task("animal", ["cat"], image="https://x/api/v1/datasets/d/examples/17/image"),
+            task("animal", ["cat"], image=f"https://x/api/v1/datasets/{DATASET}/examples/17/image"),
             task("not_class", ["dog", "owl"], position=2),
             task("answer", ["unsure"], example_id=5, class_name="owl"),
             {"data": {"position": 1}, "annotations": [{"was_cancelled": True}]},
             {"data": {"position": 1}},
         ]
 
-        found = answers_in(json.dumps(tasks).encode())
+        found = read_answers(json.dumps(tasks).encode(), dataset=DATASET).answers
 
         assert [(item.position, item.example_id, item.class_name, item.value) for item in found] == [
             (None, 17, "cat", YES),

@@ -11,14 +11,15 @@ from sqlalchemy.orm import Session
 
 from app.accounts import service as accounts
 from app.accounts.models import Scope, User
-from app.annotation.models import Answer, Lease
+from app.annotation.models import Answer, Lease, Question
+from app.annotation.public_ids import public_ids_of
 from app.campaigns.models import Admits, Campaign
 from app.clock import utc_now
 from app.main import create_app
 from app.members import service
 from app.members.errors import GroupNameTaken, NoMember
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests import annotators, factories
 from tests.factories import NOW, make_campaign, make_dataset, make_token, make_user, questions_of
 
@@ -26,7 +27,7 @@ API = "/api/v1"
 
 
 @pytest.fixture
-def campaign(session: Session, storage: Storage, admin: User) -> Campaign:
+def campaign(session: Session, storage: FolderStorage, admin: User) -> Campaign:
     """An open campaign with real images, for invited people."""
     campaign = make_campaign(session, dataset=make_dataset(session, storage, by=admin))
     service.set_admission(session, campaign, Admits.INVITED, by=admin, now=NOW)
@@ -66,10 +67,14 @@ def requests_of(client: TestClient, campaign: Campaign, campaign_id: object = ""
 
 def image_of(client: TestClient, session: Session, campaign: Campaign, **headers: str) -> Response:
     """The first image that it asks about."""
-    example = questions_of(session, campaign)[0].example_id
-    return client.get(
-        f"{API}/datasets/{campaign.dataset_id}/examples/{example}/image", headers=headers or None
-    )
+    first = questions_of(session, campaign)[0]
+    return client.get(picture_of(session, first), headers=headers or None)
+
+
+def picture_of(session: Session, question: Question) -> str:
+    """Its address, as annotators are told."""
+    ids = public_ids_of(session, question.campaign_id)
+    return f"{API}/campaigns/{question.campaign_id}/pictures/{ids.picture(question.example_id)}"
 
 
 @pytest.mark.parametrize("execution", ["fast", "plain"])
@@ -187,7 +192,7 @@ def test_closing_a_campaign_to_others_ends_what_they_hold_and_members_keep_their
 
 
 def test_images_are_served_while_a_campaign_over_them_is_open(
-    session: Session, storage: Storage, admin: User, annotator_client: TestClient, client: TestClient
+    session: Session, storage: FolderStorage, admin: User, annotator_client: TestClient, client: TestClient
 ) -> None:
     dataset = make_dataset(session, storage, by=admin)
     campaign = make_campaign(session, dataset=dataset)
@@ -229,9 +234,7 @@ def test_members_see_what_they_answered_about_when_no_campaign_is_open_and_nobod
     campaign.state = type(campaign.state)(state)
     session.commit()
     listed = annotator_client.get(f"{API}/campaigns/{campaign.id}/my-answers").json()["items"]
-    others = [
-        f"{API}/datasets/{campaign.dataset_id}/examples/{item.example_id}/image" for item in (second, third)
-    ]
+    others = [picture_of(session, item) for item in (second, third)]
 
     assert [annotator_client.get(item["image_url"]).status_code for item in listed] == [200]
     assert [annotator_client.get(address).status_code for address in others] == [404, 404]

@@ -1,86 +1,28 @@
 """Outside workers: a link, an id, an account of one campaign, a code."""
 
 import re
-from uuid import uuid4
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from httpx2 import Response
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts import limits
 from app.accounts import service as accounts
-from app.accounts.errors import AccountOfWorker
+from app.accounts.errors import AccountOfWorker, NotAllowed
 from app.accounts.limits import Limit
 from app.accounts.models import Role, User
 from app.annotation.models import Answer
 from app.campaigns.models import Campaign, CampaignState
 from app.clock import utc_now
-from app.members import service
+from app.main import create_app
+from app.members import service, workers
 from app.members.errors import NoMember
-from app.members.models import OutsideWorker
+from app.members.models import OutsideWorker, WorkerLink
+from app.settings import Settings
+from tests.app.members.joining import API, HTML, WORKER, answer, begin, people, token_of
 from tests.factories import NOW, PASSWORD, make_campaign, make_user
-
-API = "/api/v1"
-HTML = {"Accept": "text/html"}
-WORKER = "5f3c8a1b9d2e7f0011223344"
-
-
-@pytest.fixture
-def campaign(session: Session) -> Campaign:
-    """An open campaign."""
-    campaign = make_campaign(session, examples=8)
-    session.commit()
-    return campaign
-
-
-@pytest.fixture
-def link(client: TestClient, campaign: Campaign) -> str:
-    """The path of a link that wants two answers and admits two workers."""
-    wanted = {"answers_needed": 2, "max_workers": 2, "code": "C1ABCD", "note": "Pilot"}
-    made = client.post(f"{API}/campaigns/{campaign.id}/workers", json=wanted)
-    assert made.status_code == 201
-    return "/join/" + str(made.json()["url"]).rpartition("/")[2]
-
-
-@pytest.fixture
-def browser(app: FastAPI) -> TestClient:
-    """Of somebody unknown."""
-    return TestClient(app, follow_redirects=False, raise_server_exceptions=False)
-
-
-def token_of(page: Response) -> str:
-    """The CSRF token in a page."""
-    found = re.search(r'name="csrf-token" content="([^"]*)"', page.text)
-    assert found
-    return found[1]
-
-
-def begin(browser: TestClient, link: str, worker: str = WORKER) -> Response:
-    """Open the link and press the button."""
-    token = token_of(browser.get(link, headers=HTML))
-    return browser.post(link, data={"worker": worker, "csrf_token": token}, headers=HTML)
-
-
-def people(session: Session) -> int:
-    """How many accounts there are."""
-    return session.scalar(select(func.count()).select_from(User)) or 0
-
-
-def answer(browser: TestClient, campaign: Campaign, count: int, response_ms: int = 900) -> None:
-    """Answer some questions."""
-    token = token_of(browser.get(f"/annotate/{campaign.id}", headers=HTML))
-    headers = {"X-CSRF-Token": token}
-    here = f"{API}/campaigns/{campaign.id}"
-    leased = browser.post(f"{here}/questions", json={"count": count}, headers=headers).json()["questions"]
-    given = [
-        {"question_id": item["id"], "value": "no", "response_ms": response_ms, "key": str(uuid4())}
-        for item in leased
-    ]
-    told = browser.post(f"{here}/answers", json={"answers": given}, headers=headers).json()["results"]
-    assert [item["status"] for item in told] == ["stored"] * count
 
 
 @pytest.mark.parametrize("parameter", ["PROLIFIC_PID", "workerId", "worker_id"])
@@ -130,6 +72,112 @@ def test_answers_without_a_look_earn_no_code(
     begin(browser, link)
 
     answer(browser, campaign, 3, response_ms=1)
+
+    assert session.scalar(select(func.count()).select_from(Answer).where(Answer.is_hasty)) == 3
+    assert "0 of 2 answers" in browser.get(f"/annotate/{campaign.id}/code", headers=HTML).text
+
+
+@pytest.mark.parametrize(
+    ("host", "is_chosen", "begins"),
+    [
+        ("localhost:8123", False, "http://localhost:8123/"),
+        ("evil.example:8123", False, "http://127.0.0.1:8000/"),
+        ("localhost:8123", True, "https://clarinet.example.org/"),
+    ],
+)
+def test_links_lead_to_where_people_come(
+    *,
+    host: str,
+    is_chosen: bool,
+    begins: str,
+    app: FastAPI,
+    settings: Settings,
+    client: TestClient,
+    campaign: Campaign,
+) -> None:
+    if is_chosen:
+        settings = settings.model_copy(update={"public_url": "https://clarinet.example.org"})
+        app = create_app(settings, database=app.state.database, publish=app.state.publish)
+    office = TestClient(app, base_url=f"http://{host}", headers=dict(client.headers))
+
+    worker = office.post(
+        f"{API}/campaigns/{campaign.id}/workers", json={"answers_needed": 2, "max_workers": 2}
+    ).json()["url"]
+    invitation = office.post(f"{API}/invitations", json={"role": "annotator"}).json()["url"]
+
+    assert worker.startswith(f"{begins}join/")
+    assert invitation.startswith(f"{begins}invitations/")
+
+
+@pytest.mark.parametrize("change", ["demoted", "disabled", "by a rule"])
+def test_a_link_ends_for_good_with_who_made_it(
+    browser: TestClient, session: Session, link: str, admin: User, change: str
+) -> None:
+    other, now = make_user(session, role="admin"), utc_now()
+    begin(browser, link, "W1")
+
+    def turn(role: Role, *, disabled: bool) -> None:
+        if change == "disabled":
+            accounts.set_disabled(session, admin.id, disabled=disabled, by=other, now=now)
+        else:
+            by = None if change == "by a rule" else other
+            accounts.set_role(session, admin.id, role, by=by, now=now, because="" if by else "a rule")
+        session.commit()
+
+    turn(Role.REVIEWER, disabled=True)
+    assert browser.get(link, headers=HTML).status_code == 404
+    turn(Role.ADMIN, disabled=False)
+    assert browser.get(link, headers=HTML).status_code == 404
+    token = token_of(browser.get("/annotate", headers=HTML))
+    assert browser.post(link, data={"worker": "W2", "csrf_token": token}).status_code == 404
+    assert session.scalars(select(OutsideWorker.worker_id)).all() == ["W1"]
+
+
+def test_whoever_is_no_admin_any_more_makes_nothing_that_would_come_back(
+    session: Session, campaign: Campaign, admin: User
+) -> None:
+    make_user(session, role="admin")
+    session.flush()
+    stale = User(id=admin.id, name=admin.name, email=admin.email, role=Role.ADMIN)  # as looked up before
+    accounts.set_role(session, admin.id, Role.ANNOTATOR, by=None, now=utc_now())
+    session.flush()
+    now = utc_now()
+
+    for make in (
+        lambda: workers.make_link(session, campaign, answers_needed=1, max_workers=1, by=stale, now=now),
+        lambda: accounts.invite(session, role=Role.ANNOTATOR, note="", by=stale, now=now),
+        lambda: accounts.make_password_link(session, make_user(session), by=stale, now=now),
+        lambda: accounts.simulated_annotator(session, "a", by=stale, now=now),
+    ):
+        with pytest.raises(NotAllowed):
+            make()
+
+
+def test_not_being_able_to_tell_is_no_way_to_a_code(
+    browser: TestClient, session: Session, campaign: Campaign, link: str
+) -> None:
+    session.scalars(select(WorkerLink)).one().answers_needed = 5
+    session.commit()
+    begin(browser, link)
+    code = f"/annotate/{campaign.id}/code"
+
+    answer(browser, campaign, 2, value="unsure")
+    answer(browser, campaign, 2, value="unusable")
+    assert "1 of 5 answers" in browser.get(code, headers=HTML).text, "one in five may say neither yes nor no"
+    answer(browser, campaign, 3)
+    assert "4 of 5 answers" in browser.get(code, headers=HTML).text
+    answer(browser, campaign, 1)
+    assert "C1ABCD" in browser.get(code, headers=HTML).text
+
+
+def test_twenty_times_unsure_at_once_earns_nothing(
+    browser: TestClient, session: Session, campaign: Campaign, link: str
+) -> None:
+    campaign.least_card_ms = 200
+    session.commit()
+    begin(browser, link)
+
+    answer(browser, campaign, 3, value="unsure", response_ms=5000)
 
     assert session.scalar(select(func.count()).select_from(Answer).where(Answer.is_hasty)) == 3
     assert "0 of 2 answers" in browser.get(f"/annotate/{campaign.id}/code", headers=HTML).text

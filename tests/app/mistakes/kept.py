@@ -14,7 +14,7 @@ from app.registry.models import Model
 from app.registry.target_predictions import FACTS as PREDICTIONS
 from app.registry.target_predictions import TargetPredictions, keep_target_predictions
 from app.runs.models import Run
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_dataset, make_run
 
 CLASSES = ("cat", "dog", "owl")
@@ -47,7 +47,7 @@ def kept_of(
     )
 
 
-def make_finished(session: Session, storage: Storage, *, seeds: Sequence[int] = (0,)) -> Run:
+def make_finished(session: Session, storage: FolderStorage, *, seeds: Sequence[int] = (0,)) -> Run:
     """A run that ended well, over a target of four training and four test images with file names."""
     target = make_dataset(session, storage, class_names=CLASSES, train=4, test=4)
     run = make_run(session, storage, train=4, target=target, state="succeeded", classes=CLASSES, seeds=seeds)
@@ -67,8 +67,10 @@ def examples_of(session: Session, dataset: Dataset | None, split: Split, run: Ru
     return list(session.scalars(query.order_by(Example.position)))
 
 
-def publish(session: Session, storage: Storage, run: Run, *, older: bool = False, seed: int = 0) -> Model:
-    """The model of a seed; an `older` one has no file of pictures."""
+def publish(
+    session: Session, storage: FolderStorage, run: Run, *, older: bool = False, seed: int = 0, last: float = 0
+) -> Model:
+    """The model of a seed; an `older` one has no file of pictures; `last`: where the map's last one lies."""
     trial = next(trial for trial in run.trials if trial.seed == seed)
     test, train = (
         [example.id for example in examples_of(session, None, split, run)]
@@ -83,7 +85,7 @@ def publish(session: Session, storage: Storage, run: Run, *, older: bool = False
             Among.SOURCE: (sources, [0, -1], SOURCE),
         },
         map_rows=[4, 5, 6, 7, 8, 9],
-        map_places=[[0, 0, 9], [1, 0, 9], [0, 1, 9], [1, 1, 9], [-1, 0, 9], [0, -1, 9]],
+        map_places=[[0, 0, 9], [1, 0, 9], [0, 1, 9], [1, 1, 9], [-1, 0, 9], [last, -1, 9]],
     )
     key = registry.key_of(trial.id, 1)
     predicted = TargetPredictions(

@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 from app.datasets.models import Split
 from app.registry.kept_pictures import FILE
 from app.runs.models import Run, Trial
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.mistakes.kept import examples_of, make_finished, publish
 
 
 @pytest.fixture
-def run(session: Session, storage: Storage) -> Run:
+def run(session: Session, storage: FolderStorage) -> Run:
     """A run of one seed, with its model."""
     run = make_finished(session, storage)
     publish(session, storage, run)
@@ -75,7 +75,9 @@ def test_a_program_reads_the_map(client: TestClient, run: Run) -> None:
     assert found["points"][1]["place"] == [1, 0, 9]
 
 
-def test_what_is_not_there_is_said(client: TestClient, session: Session, storage: Storage, run: Run) -> None:
+def test_what_is_not_there_is_said(
+    client: TestClient, session: Session, storage: FolderStorage, run: Run
+) -> None:
     trial, unpublished = run.trials[0], make_finished(session, storage).trials[0]
     older = make_finished(session, storage)
     publish(session, storage, older, older=True)

@@ -9,6 +9,7 @@ from app.mistakes.drawing import By, map_of, matrix_of
 from app.mistakes.listing import Listing, Only, Order, Wanted, confusion_of, groups_of, predicted_counts
 from app.mistakes.tables import _read
 from app.registry.kept_pictures import Among, KeptPictures, likeliest
+from app.stores.folder import FolderStorage
 from tests.app.mistakes.kept import CLASSES, SOURCE, TEST, TRAIN, kept_of
 from worker.predicting import columns_of
 
@@ -133,7 +134,9 @@ def test_a_table_is_read_whatever_its_file_names_are_and_without_refused_picture
         ",2,cat,0.500000,0.300000,0.200000,\r\n"
     )
 
-    positions, classes, probabilities = _read(path, "digest", path.stat().st_size, 3)
+    positions, classes, probabilities = _read(
+        FolderStorage(tmp_path), path.name, "digest", path.stat().st_size, 3
+    )
 
     assert positions.tolist() == [0, 2]
     assert classes.tolist() == [[2, 1, 0], [0, 1, 2]]

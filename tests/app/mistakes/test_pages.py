@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import select
+from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -19,31 +19,20 @@ from app.evaluations.service import Wishes
 from app.registry.prediction_models import Prediction, PredictionState
 from app.runs.models import Run
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.evaluations import laid_out
 from tests.app.mistakes.kept import examples_of, make_finished, publish
+from tests.app.mistakes.looked_at import HTML, page, words_of
 from worker import predicting
-
-HTML = {"accept": "text/html"}
 
 
 @pytest.fixture
-def run(session: Session, storage: Storage) -> Run:
+def run(session: Session, storage: FolderStorage) -> Run:
     """A run of two seeds, with the model of the first."""
     run = make_finished(session, storage, seeds=(0, 1))
     publish(session, storage, run)
     session.commit()
     return run
-
-
-def words_of(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
-
-
-def page(client: TestClient, path: str) -> str:
-    answer = client.get(path, headers=HTML)
-    assert answer.status_code == 200, answer.text
-    return answer.text
 
 
 def test_a_cell_of_a_runs_confusion_opens_its_pictures_and_one_opens_large(
@@ -112,7 +101,7 @@ def test_where_people_said_no_is_listed(
     session: Session,
     settings: Settings,
     database: Database,
-    storage: Storage,
+    storage: FolderStorage,
     admin: User,
     annotator: User,
 ) -> None:
@@ -146,10 +135,17 @@ def test_where_people_said_no_is_listed(
     ]
     large = page(client, f"/trials/{trial_id}/pictures/{second}")
     assert "People 0 said yes, 1 said no" in words_of(large)
+    assert "People see" not in large
+    campaign.asks_which = True
+    laid_out.name_all(session, campaign, by=annotator)
+    session.commit()
+    assert "People see dog" in words_of(page(client, f"/trials/{trial_id}/pictures/{second}"))
+    table = client.get(f"/evaluations/{found.id}/named.csv")
+    assert table.text.splitlines() == ["shows,cat,dog,owl", "cat,1,1,0", "dog,0,0,1", "owl,0,0,1"]
 
 
 def test_an_older_trial_predicts_its_target_and_has_the_lists_then(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage, database: Database
 ) -> None:
     run = make_finished(session, storage)
     model = publish(session, storage, run, older=True)
@@ -162,7 +158,8 @@ def test_an_older_trial_predicts_its_target_and_has_the_lists_then(
     [prediction] = session.scalars(select(Prediction)).all()
     waiting = page(client, address)
     lines = [",".join(predicting.columns_of(["cat", "dog", "owl"]))]
-    lines += [f",{position},dog,0.200000,0.700000,0.100000," for position in range(7)]
+    lines += ['"a ""b"", c\nd.png",0,dog,0.200000,0.700000,0.100000,']
+    lines += [f",{position},dog,0.200000,0.700000,0.100000," for position in range(1, 7)]
     lines += [",7,,,,,It cannot be decoded."]
     prediction.key = f"{model.key}/predictions/{prediction.id}/1/predictions.csv"
     prediction.digest = storage.put(prediction.key, "\r\n".join(lines).encode())
@@ -170,6 +167,12 @@ def test_an_older_trial_predicts_its_target_and_has_the_lists_then(
     session.commit()
     ready = page(client, address)
 
+    asked: list[str] = []
+    event.listen(database.engine, "before_cursor_execute", lambda *about: asked.append(about[2]))
+    following = page(client, f"{address}?among=train")
+
+    assert "4 pictures" in words_of(following)
+    assert not any("true_class" in statement for statement in asked)  # all images were read once
     assert "Predict the target" in before
     assert "Queued The target is being predicted: 0 of 8 pictures" in words_of(waiting)
     assert "Predict the target" not in waiting
@@ -178,6 +181,24 @@ def test_an_older_trial_predicts_its_target_and_has_the_lists_then(
     counts = client.get(f"/api/v1/trials/{run.trials[0].id}/confusion").json()["counts"]
     assert counts == [[0, 1, 0]] * 3  # test images: dog, owl, cat, and a dog that was refused
     assert "there is no map of it" in words_of(page(client, f"/trials/{run.trials[0].id}/map"))
+
+
+def test_what_lies_far_out_presses_no_other_point_of_the_map_together(
+    client: TestClient, session: Session, storage: FolderStorage
+) -> None:
+    run = make_finished(session, storage)
+    publish(session, storage, run, last=900)
+    session.commit()
+
+    shown = page(client, f"/trials/{run.trials[0].id}/map")
+
+    across = sorted(float(x) for x in re.findall(r'<use href="#sign-[a-z]+" x="([\d.]+)"', shown))
+    assert across[0] == 14  # the margin
+    assert across[-2] > 600
+    assert across[-1] == 633  # at the edge
+    assert "1 picture lies so far from the others that the map would show nothing else: it is" in words_of(
+        shown
+    )
 
 
 def test_the_map_opens_pictures_and_has_the_same_as_a_list(

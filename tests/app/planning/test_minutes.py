@@ -9,17 +9,21 @@ from uuid import uuid4
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service as annotation
-from app.annotation.models import AnswerValue, Lease
+from app.annotation.models import Answer, AnswerValue, Lease
+from app.campaigns.models import Campaign
 from app.planning import service as plans
 from app.planning.minutes import Point, drawing_of, minutes_of
 from app.planning.paces import Paces, paces_of
 from app.planning.studied import STUDIED
+from app.runs import words
+from app.storage import Storage
 from tests import annotators
-from tests.factories import NOW, answer, make_campaign, questions_of
+from tests.factories import NOW, answer, make_campaign, make_run, questions_of
 
 RECORDS = Path(__file__).parents[3] / "docs" / "results" / "active.jsonl"
 
@@ -79,8 +83,11 @@ class TestMinutes:
             assert drawing.across[0] == (64, "0")
             assert drawing.across[-1] == (624, "150")
             dots = {line.title: line.dots for line in drawing.lines}
-            assert dots["This campaign's own runs"][0][1] == 336  # 0 % stands at the bottom
-            assert dots["This campaign's own runs"][1][1] == 16
+            own = "This campaign's own runs, a dot each"
+            assert dots[own][0][1] == 336  # 0 % stands at the bottom
+            assert dots[own][1][1] == 16
+            paths = {line.title: line.path for line in drawing.lines}
+            assert [title for title, path in paths.items() if not path] == [own]
             assert all(64 <= x <= 624 and 16 <= y <= 336 for line in dots.values() for x, y in line)
 
 
@@ -120,11 +127,44 @@ class TestPaces:
 
 
 class TestRoutes:
+    def test_each_run_of_a_campaign_is_a_row_and_a_dot_of_its_own_by_the_time_that_is_shown(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        run = make_run(session, storage, train=12, state="succeeded")
+        run.trials[0].target_accuracy = 0.5
+        campaign = session.get_one(Campaign, run.campaign_id)
+        session.commit()
+
+        page = client.get(f"/campaigns/{campaign.id}/plan", params={"seconds": "2"}).text
+
+        told = f"Run {run.number}, {words.method_of(run).words}, {words.LEARNS_FROM[run.setting]}"
+        assert page.count(f'<th scope="row">{told}</th>') == 2  # beside both tasks
+        assert (
+            "Each grey dot is a run of this campaign, by all the answers that it had, at 2.00 s each" in page
+        )
+        assert "a dot each" in page
+
+    def test_a_measured_time_says_over_which_answers(self, client: TestClient, session: Session) -> None:
+        campaign = make_campaign(session, examples=5)
+        answer(session, campaign, questions_of(session, campaign)[0].id, response_ms=3000)
+        session.commit()
+
+        page = client.get(f"/campaigns/{campaign.id}/plan").text
+
+        assert "3.00 s for a yes or no to one picture at a time (measured here, over the latest 5 000" in page
+        assert "were simulated" not in page
+        person = session.scalars(select(User).join(Answer, Answer.user_id == User.id)).one()
+        person.is_simulated = True
+        session.commit()
+        page = client.get(f"/campaigns/{campaign.id}/plan").text
+        assert "100 % of the answers here were simulated" in page
+
     def test_the_page_draws_it_with_its_assumptions(self, client: TestClient) -> None:
         page = client.get("/plan", params={"seconds": "2", "page_seconds": "0.5", "kway_seconds": "4.2"}).text
 
         assert "Minutes, not answers" in page
-        assert "2.00 s for a yes or no (given), 0.50 s on a page (given)" in page
+        told = "2.00 s for a yes or no to one picture at a time (given), 0.50 s for each on a page (given)"
+        assert told in page
         assert "the median of crowd workers in CIFAR-10N" in page
         assert "Yes/no, a page of pictures" in page
         for part in page.split("<svg xmlns")[1:]:

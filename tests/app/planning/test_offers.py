@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
+from app.campaigns.confirming import Confirming
 from app.planning.offers import (
     Cases,
     Policy,
@@ -23,12 +24,12 @@ def written_out(cases: Cases, policy: Policy) -> dict[str, float]:
         ("answers", "true", "complementary", "wrong_t", "wrong_c", "after_first", "yes_after_first"), 0.0
     )
     for share, chance, match in zip(cases.shares, cases.chance_yes, cases.is_match, strict=True):
-        for sequence in product((True, False), repeat=MAX_SLOTS):
-            weight = share * np.prod([chance if yes else 1 - chance for yes in sequence])
+        for (lead, part), sequence in product(policy.leads, product((True, False), repeat=MAX_SLOTS)):
+            weight = part * share * np.prod([chance if yes else 1 - chance for yes in sequence])
             said: list[bool] = []
             for yes in sequence:
                 count = (said.count(True), said.count(False))
-                if answers_needed(*count, confirm_yes=policy.confirm_yes, least=policy.overlap) <= len(said):
+                if needed(*count, policy, lead=lead) <= len(said):
                     break
                 said.append(yes)
             kind = verdict(said.count(True), said.count(False), confirm_yes=policy.confirm_yes).kind
@@ -40,6 +41,10 @@ def written_out(cases: Cases, policy: Policy) -> dict[str, float]:
             sums["wrong_t"] += weight * (kind is LabelKind.TRUE and not match)
             sums["wrong_c"] += weight * (kind is LabelKind.COMPLEMENTARY and match)
     return sums
+
+
+def needed(yes: int, no: int, policy: Policy, *, lead: int) -> int:
+    return answers_needed(yes, no, confirm_yes=policy.confirm_yes, least=policy.overlap, lead=lead)
 
 
 class TestYield:
@@ -81,13 +86,30 @@ class TestYield:
         assert found.wrong_complementary == pytest.approx(76 / 304)
         assert found.answers == pytest.approx((133 + 95) / 128)
 
+    def test_half_of_the_questions_confirmed_worked_by_hand(self) -> None:
+        # Two classes, one image in four seen wrongly: an answer is right with p = 3/4, wrong with q = 1/4.
+        # The other half: one answer, wrong with 1/4. The confirmed half: two agree with p p + q q = 10/16,
+        # else a third decides. Wrong: q q + 2 p q q = 4/64 + 6/64 = 10/64. Answers: 2 + 6/16.
+        # Of a quarter of that half, a fourth follows the third. Wrong: q q + 2 p q q q = 16/256 + 6/256;
+        # undecided: 2 p q (p q + q p) = 36/256. Answers: 2 + 6/16 + 6/16.
+        found = yield_of(uniform_cases(0.25, 2), Policy.of(Confirming(True, 1, 2)))
+
+        assert found.answers == pytest.approx((4 * 1 + 3 * (2 + 6 / 16) + 2 + 12 / 16) / 8)
+        assert found.undecided == pytest.approx(36 / 256 / 8)
+        assert found.true == pytest.approx(found.complementary)
+        wrong = (4 / 4 + 3 * 10 / 64 + 22 / 256) / 8
+        labels = 1 - found.undecided
+        assert (found.wrong_true, found.wrong_complementary) == pytest.approx([wrong / labels] * 2)
+        assert found.yes_after_first == pytest.approx(found.after_first / 2)
+
     @pytest.mark.parametrize("confirm", [True, False])
     @pytest.mark.parametrize("overlap", [1, 2, 3])
-    @pytest.mark.parametrize(("error", "num_classes"), [(0.0, 2), (0.177, 10), (0.6, 4)])
+    @pytest.mark.parametrize(("error", "num_classes"), [(0.0, 2), (0.3, 2), (0.177, 10), (0.6, 4)])
     def test_equals_every_sequence_written_out(
         self, error: float, num_classes: int, overlap: int, confirm: bool
     ) -> None:
-        cases, policy = uniform_cases(error, num_classes), Policy(confirm, overlap)
+        cases = uniform_cases(error, num_classes)
+        policy = Policy.of(Confirming(confirm, overlap, num_classes))
 
         found, slow = yield_of(cases, policy), written_out(cases, policy)
 
@@ -143,6 +165,15 @@ class TestOffers:
         assert (kway.images, kway.true_labels, kway.complementary_labels) == (2_380, 2_380, 0)
         assert kway.price == pytest.approx(0.042)
         assert (single.hours, kway.hours) == pytest.approx((10_000 / 3600, 2_380 * 4.2 / 3600))
+
+    def test_two_classes_cost_half_an_answer_more(self) -> None:
+        confirmed, single, _ = offers(budget=15, price=0.01, seconds=1, error=0, num_classes=2)
+        twice, alike, _ = offers(budget=15, price=0.01, seconds=1, error=0, num_classes=2, overlap=2)
+
+        assert (confirmed.images, confirmed.true_labels, confirmed.complementary_labels) == (1_000, 500, 500)
+        assert confirmed.price_per_image == pytest.approx(0.015)
+        assert single.images == 1_500
+        assert (twice.images, alike.images) == (750, 750)
 
     def test_noise_stands_beside_the_labels(self) -> None:
         confirmed, single, kway = offers(budget=10, price=0.01, seconds=2, error=0.18, num_classes=10)

@@ -12,7 +12,7 @@ from app.planning import service as plans
 from app.planning.service import Basis, Wishes
 from app.quality import service as quality
 from app.runs.models import TrialState
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, answer, make_campaign, make_run, questions_of
 
 NOTHING = Wishes(
@@ -70,7 +70,7 @@ class TestMeasured:
 
 class TestLearningPoints:
     def test_are_the_runs_that_ended_by_number_of_answers(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         more = make_run(session, storage, state="succeeded", seeds=(0, 1), train=240)
         fewer = make_run(session, storage, state="succeeded", train=120)
@@ -141,10 +141,13 @@ class TestRoutes:
         shown = client.get(url, params={"budget": "50", "error_percent": "5"}, headers=page)
         wrong = client.get(url, params={"budget": "much"}, headers=page)
         general = client.get("/plan", headers=page)
+        of_two = client.get("/plan", params={"classes": "2"}, headers=page)
 
         assert shown.status_code == 200
         assert 'value="5"' in shown.text
         assert "each yes confirmed" in shown.text
+        assert "half of the questions confirmed" in of_two.text
+        assert "each yes confirmed" not in of_two.text
         assert (wrong.status_code, 'value="much"' in wrong.text) == (422, True)
         assert "Accuracy by number of answers" not in general.text
         assert url in client.get(f"/campaigns/{campaign.id}", headers=page).text

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.annotation.consensus import answers_needed
+from app.campaigns.confirming import Confirming
 from app.planning.offers import Policy, uniform_cases, yield_of
 from app.quality.dawid_skene import Dependence, Estimate
 from app.quality.dependence import fit
@@ -26,7 +27,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """All answers of a campaign that confirms each yes."""
+    """All answers of a campaign that confirms each yes; of two classes, a half of the questions."""
 
     questions: NDArray[np.int64]
     people: NDArray[np.int64]
@@ -47,13 +48,24 @@ def answered(kind: str, *, images: int, num_classes: int, seed: int) -> Answers:
         "any": chance.beta(0.3, 0.3 * (1 - ERROR) / ERROR, images),
     }[kind]
     near = 1 + np.arange(num_classes - 1)  # how far behind the true class, in a circle
-    shares = np.where(near <= 2, 4.0, 1.0)
-    cumulative = np.cumsum(shares / shares.sum())
+    shares_of = np.where(near <= 2, 4.0, 1.0)
+    cumulative = np.cumsum(shares_of / shares_of.sum())
     order = np.argsort(chance.random((images, PEOPLE)), axis=1)
     yes, no = np.zeros(images, np.int64), np.zeros(images, np.int64)
     told: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]] = []
-    needed = np.array([[answers_needed(y, n, confirm_yes=True) for n in range(5)] for y in range(5)])
-    while len(waiting := np.flatnonzero(needed[yes, no] > yes + no)):
+    policy = policy_of(num_classes)
+    leads, shares = zip(*policy.leads, strict=True)
+    lead = np.random.default_rng([seed, 1]).choice(leads, images, p=shares)
+    needed = np.array(
+        [
+            [
+                [answers_needed(y, n, confirm_yes=policy.confirm_yes, lead=by) for n in range(5)]
+                for y in range(5)
+            ]
+            for by in range(3)
+        ]
+    )
+    while len(waiting := np.flatnonzero(needed[lead, yes, no] > yes + no)):
         wrongly = chance.random(len(waiting)) < errors[waiting]
         other = near[np.searchsorted(cumulative, chance.random(len(waiting)))]
         seen = np.where(wrongly, (truth[waiting] + other) % num_classes, truth[waiting])
@@ -63,6 +75,11 @@ def answered(kind: str, *, images: int, num_classes: int, seed: int) -> Answers:
         no[waiting] += ~is_yes
     questions, people, said = (np.concatenate(part) for part in zip(*told, strict=True))
     return Answers(questions, people, said, yes, no, truth == asked)
+
+
+def policy_of(num_classes: int) -> Policy:
+    """What such a campaign asks of a second person."""
+    return Policy.of(Confirming(is_on=True, overlap=1, num_classes=num_classes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +104,10 @@ def compared(answers: Answers, *, num_classes: int) -> Compared:
     )
     given = np.bincount(answers.people, minlength=PEOPLE)
     error = 1 - float(found.sensitivity @ given / given.sum())
-    plan = yield_of(uniform_cases(error, num_classes, found.dependence), Policy(confirm_yes=True))
-    true, complementary = answers.yes - answers.no >= 2, answers.no > answers.yes
+    policy = policy_of(num_classes)
+    plan = yield_of(uniform_cases(error, num_classes, found.dependence), policy)
+    true = answers.yes - answers.no >= (2 if policy.confirm_yes else 1)
+    complementary = answers.no > answers.yes
     wrong = 1 - found.probability_yes
     return Compared(
         (float(wrong[true].mean()), float((~answers.is_match)[true].mean()), plan.wrong_true),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from app.annotation.consensus import answers_needed
+from app.campaigns.confirming import Confirming
 from app.quality import looking
 from app.quality.dependence import fit, usual
 
@@ -34,7 +35,7 @@ IDLERS: dict[str, Says] = {
 class Campaign:
     """Honest people and one who does not look, person 0; each answer goes to somebody at random.
 
-    A yes is asked again at a random place among the next SPREAD questions.
+    A yes is asked again at a random place among the next SPREAD questions; of two classes, half of them are.
     """
 
     says: Says
@@ -49,6 +50,8 @@ class Campaign:
         chance = np.random.default_rng(self.seed)
         people = 1 + len(ERRORS)
         match = chance.random(self.images) < 1 / self.num_classes
+        policy = Confirming(is_on=True, overlap=1, num_classes=self.num_classes)
+        chances = np.random.default_rng([self.seed, 1]).random(self.images).tolist()
         hard = chance.random(self.images) < HARD
         factors = np.where(hard, 3.0, (1 - 3 * HARD) / (1 - HARD))
         queue = [(float(at), at) for at in range(self.images)]
@@ -72,7 +75,13 @@ class Campaign:
             answers.append((question, person, is_yes))
             given[person] += 1
             values = list(said[question].values())
-            if answers_needed(sum(values), len(values) - sum(values), confirm_yes=True) > len(values):
+            needed = answers_needed(
+                sum(values),
+                len(values) - sum(values),
+                confirm_yes=policy.of_yes,
+                lead=policy.lead(chances[question]),
+            )
+            if needed > len(values):
                 place = min(int(chance.integers(SPREAD)), len(queue))
                 queue.insert(place, (0.0, question))
             if person == 0 and given[0] in LOOKS:

@@ -29,6 +29,7 @@ class Attacker:
     def __init__(self, client: TestClient, campaign: Campaign) -> None:
         self.client = client
         self.here = f"/campaigns/{campaign.id}"
+        self.seen: dict[str, str] = {}  # by the last look, since which nothing was answered
 
     def post(self, what: str, **body: Any) -> Any:
         response = self.client.post(f"/api/v1{self.here}/{what}", json=body)
@@ -60,11 +61,12 @@ class Attacker:
 
     def effect(self, question: Any, value: str) -> tuple[object, ...]:
         """All that changes where this question is answered, and where that is taken back."""
-        before, held = self.look(), self.leased()
+        before, held = self.seen or self.look(), self.leased()
         told = self.answer(question["id"], value)
         after = self.look()
         [undone] = self.post("undo")["undone"]
         back, again = self.look(), self.leased()
+        self.seen = back
         assert undone["question"] == question
         assert [item["id"] for item in again["questions"]].count(question["id"]) == 1
         still = set(map(_id, told["next"]["questions"]))

@@ -2,21 +2,23 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, func, select
+from sqlalchemy.orm import Session, selectinload
 
-from app.accounts.models import User
 from app.annotation import gold as known_pictures
 from app.annotation import service
 from app.annotation.models import Answer, AnswerValue, Purpose, Question, Tally
 from app.campaigns.models import Campaign
+from app.db import Database
 from app.quality import service as quality
+from app.quality.claims import TELLING
 from app.quality.dawid_skene import Estimate
 from app.quality.dependence import fit
 from app.quality.doubts import is_doubtful
@@ -32,22 +34,52 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=list(CASES.values()), ids=list(CASES))
-def worked(
-    request: pytest.FixtureRequest, session: Session, admin: User, monkeypatch: pytest.MonkeyPatch
-) -> Campaign:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> Database:
+    """Each supported database, one after the other: what the tests look at is made once on each."""
+    found: Database = request.getfixturevalue(f"{request.param}_engine")
+    return found
+
+
+@pytest.fixture(scope="module", params=list(CASES.values()), ids=list(CASES))
+def made(request: pytest.FixtureRequest, engine: Database) -> Iterator[tuple[Connection, UUID]]:
+    """A campaign that people worked on, and the transaction that has it."""
+    with engine.engine.connect() as connection, pytest.MonkeyPatch.context() as patch:
+        outer = connection.begin()
+        patch.setattr(known_pictures, "_chance", random.Random(6))
+        with Session(connection, expire_on_commit=False, join_transaction_mode="create_savepoint") as session:
+            campaign_id = work_on(session, request.param).id
+            session.commit()
+        yield connection, campaign_id
+        outer.rollback()
+
+
+@pytest.fixture
+def session(made: tuple[Connection, UUID]) -> Iterator[Session]:
+    """A session in that transaction; what a test changes there ends with it."""
+    with Session(made[0], expire_on_commit=False, join_transaction_mode="create_savepoint") as session:
+        yield session
+
+
+@pytest.fixture
+def worked(session: Session, made: tuple[Connection, UUID]) -> Campaign:
+    """The campaign."""
+    return session.get_one(Campaign, made[1], options=[selectinload(Campaign.classes)])
+
+
+def work_on(session: Session, asked: dict[str, Any]) -> Campaign:
     """A campaign in which seven people answered at random, took answers back and saw known pictures.
 
     One of them is left out, and somebody is doubtful: says no to everything.
     """
     chance = random.Random(5)
-    monkeypatch.setattr(known_pictures, "_chance", random.Random(6))
+    admin = make_user(session, role="admin")
     campaign = make_campaign(
         session,
         examples=90,
         class_names=[str(k) for k in range(10)],
         consensus="dawid-skene",
-        **request.param,
+        **asked,
     )
     campaign.gold_share, campaign.gold_bound = 0.2, 0.0
     service.mark_known(session, campaign, service.some_known(session, campaign, per_class=3), by=admin)
@@ -184,6 +216,7 @@ def test_a_campaign_claims_what_its_labels_weigh(session: Session, worked: Campa
     claims = judge.reliability.claims
 
     assert claims is not None
+    assert claims.missing == TELLING - claims.several
     for count, wrong, found in (
         (claims.true, claims.wrong_true, expected[LabelKind.TRUE]),
         (claims.complementary, claims.wrong_complementary, expected[LabelKind.COMPLEMENTARY]),

@@ -1,20 +1,25 @@
 """Questions in doubt: asked again, or settled by an admin."""
 
+import random
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
+import frontend
 from app.accounts.errors import NotAllowed
 from app.accounts.models import User
-from app.annotation import service
+from app.annotation import service, texts
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.models import AnswerValue, Question
 from app.campaigns.models import Campaign, CampaignState
 from app.labels import service as labelling
 from app.quality import service as quality
+from app.quality.doubts import is_doubtful
 from app.quality.errors import AlreadyDecided, DecisionNotFound, QuestionNotFound, QuestionStillAsked
+from app.quality.judging import judge_of, question_answers
 from clarinet.files.label_table import LabelKind
 from tests import annotators
 from tests.app.annotation.test_progress import assert_sums
@@ -50,6 +55,30 @@ def test_open_are_disputed_and_untold_questions_but_not_waiting_ones(session: Se
     assert {question.id for question in found} == {disputed.id, untold.id, told_late.id}
     assert all(question.kind is None for question in found)
     assert agreed.example_id in labels(session, campaign)
+
+
+def test_of_two_classes_what_somebody_said_alone_is_open_whether_yes_or_no(session: Session) -> None:
+    campaign = make_campaign(
+        session, examples=160, class_names=("cat", "dog"), confirm_yes=True, consensus="dawid-skene"
+    )
+    chance = random.Random(2)
+    people = [make_user(session) for _ in range(4)]  # the last one answers at random
+    for question in questions_of(session, campaign):
+        is_match = chance.random() < 1 / 2
+        for person in chance.sample(people, 4):
+            session.refresh(question)
+            if question.is_waiting:
+                is_yes = is_match if person is not people[-1] else chance.random() < 1 / 2
+                answer(session, campaign, question.id, "yes" if is_yes else "no", by=person)
+    judge = judge_of(session, campaign, num_classes=2)
+    rows = session.execute(question_answers(campaign.id)).all()
+
+    found = quality.open_questions(session, campaign)
+
+    assert {item.id for item in found} == {row.id for row in rows if is_doubtful(judge(row), num_classes=2)}
+    alone = [item for item in found if item.answers == 1]
+    assert {bool(item.yes) for item in alone} == {True, False}
+    assert len({row.by for row in rows if row.id in {item.id for item in alone}}) == 1, "his alone"
 
 
 def test_by_people_doubtful_labels_are_open_too_and_the_worst_come_first(session: Session) -> None:
@@ -292,7 +321,7 @@ def test_the_page_settles_without_javascript(client: TestClient, session: Sessio
 
     page = client.get(f"{here}/review", headers=HTML)
     assert "2 said yes, 2 no." in page.text
-    assert "Nobody could tell." in page.text
+    assert "Nobody said yes or no, 3 can't tell." in page.text
     assert f"{here}/review" in client.get(here, headers=HTML).text
 
     assert f'id="question-{untold.id}"' in page.text
@@ -303,6 +332,40 @@ def test_the_page_settles_without_javascript(client: TestClient, session: Sessio
     assert client.post(f"{here}/review/ask-again", data={"count": 0}, headers=HTML).status_code == 422
     assert client.post(f"{here}/review/ask-again", data={"count": 5}, headers=HTML).status_code == 303
     assert "Nothing is in doubt" in client.get(f"{here}/review", headers=HTML).text
+
+
+def test_a_card_and_the_api_tell_all_that_was_said(client: TestClient, session: Session, admin: User) -> None:
+    campaign = make_campaign(session, examples=3, confirm_yes=True)
+    question, _ = answered(session, campaign, "yu", "n")
+    answer(session, campaign, question.id, "unusable")
+    left_out = make_user(session)
+    answer(session, campaign, question.id, "no", by=left_out)
+    service.leave_out(session, campaign, left_out.id, by=admin, left_out=True)
+    campaign.state = CampaignState.CLOSED
+    session.commit()
+    here = f"/campaigns/{campaign.id}"
+
+    page = client.get(f"{here}/review", headers=HTML).text
+    told = client.get(f"/api/v1{here}/review").json()["questions"]
+
+    assert "1 said yes, 0 no, 1 can't tell, 1 cannot be used. 1 answer more that counts for nothing." in page
+    counts = [told[0][name] for name in ("yes", "no", "unsure", "unusable", "uncounted")]
+    assert (len(told), counts) == (1, [1, 0, 1, 1, 1])
+
+
+def test_a_card_asks_what_people_were_asked(client: TestClient, session: Session) -> None:
+    campaign = make_campaign(session, examples=2, class_names=("owl", "cat"), confirm_yes=True)
+    campaign.class_language = "en-GB"
+    (question,) = answered(session, campaign, "uuu")
+    session.commit()
+    name = campaign.class_names[question.candidate_class]
+    article = {"owl": "an", "cat": "a"}[name]
+
+    page = client.get(f"/campaigns/{campaign.id}/review", headers=HTML).text
+
+    assert f"<strong>Is this {article} {name}?</strong>" in page
+    source = (Path(frontend.__file__).parent / "static" / "js" / "card.js").read_text(encoding="utf-8")
+    assert texts._SOUNDS_LIKE_A_VOWEL.pattern in source, "the screen knows the same sounds"
 
 
 def test_a_paused_campaign_may_ask_again(session: Session, admin: User) -> None:

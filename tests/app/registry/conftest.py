@@ -6,13 +6,13 @@ from sqlalchemy.orm import Session
 from app.registry import service
 from app.registry.models import Model
 from app.runs.models import Trial
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_run
 
 WEIGHTS = b"eight by" * 100
 
 
-def publish(session: Session, storage: Storage, trial: Trial, **facts: object) -> Model:
+def publish(session: Session, storage: FolderStorage, trial: Trial, **facts: object) -> Model:
     """The model of a trial of a run that is loaded, with its weights."""
     run = trial.run
     key = service.key_of(trial.id, 1)
@@ -49,7 +49,7 @@ def publish(session: Session, storage: Storage, trial: Trial, **facts: object) -
 
 
 @pytest.fixture
-def model(session: Session, storage: Storage) -> Model:
+def model(session: Session, storage: FolderStorage) -> Model:
     """A model of a run's first seed."""
     run = make_run(session, storage, train=2, state="succeeded")
     model = publish(session, storage, run.trials[0])
@@ -58,7 +58,7 @@ def model(session: Session, storage: Storage) -> Model:
 
 
 @pytest.fixture
-def with_onnx(session: Session, storage: Storage, model: Model) -> Model:
+def with_onnx(session: Session, storage: FolderStorage, model: Model) -> Model:
     """The model with the files of a trainer that could export it."""
     digest = storage.put(f"{model.key}/{service.ONNX}", b"graph")
     storage.put(f"{model.key}/{service.PAGE}", b"# Model card")

@@ -15,7 +15,7 @@ from app.registry.files import PIECE, ModelFile, stored_file, zip_pieces
 from app.registry.models import Model
 from app.registry.ranges import OutsideFile, asked_range, is_among
 from app.registry.service import WEIGHTS as NAME
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.registry.conftest import WEIGHTS
 
 SIZE = len(WEIGHTS)
@@ -96,7 +96,7 @@ def test_a_look_at_the_head_is_no_download_and_each_part_is_one(
 
 
 def test_every_file_has_its_name_and_a_card_of_before_is_said(
-    client: TestClient, with_onnx: Model, storage: Storage
+    client: TestClient, with_onnx: Model, storage: FolderStorage
 ) -> None:
     card = client.get(address(with_onnx, "MODEL_CARD.md"))
     graph = client.get(address(with_onnx, "model.onnx"))
@@ -118,7 +118,7 @@ def test_every_file_has_its_name_and_a_card_of_before_is_said(
 
 @pytest.mark.parametrize("how", ["file", "zip"])
 def test_a_large_model_is_never_in_memory_whole(
-    session: Session, storage: Storage, model: Model, how: str
+    session: Session, storage: FolderStorage, model: Model, how: str
 ) -> None:
     large = bytes(PIECE) * 40
     model.digest = storage.put(f"{model.key}/{NAME}", large)
@@ -141,7 +141,7 @@ def test_a_large_model_is_never_in_memory_whole(
 
 
 def test_a_file_that_is_changed_under_the_server_is_found_at_the_next_download(
-    client: TestClient, storage: Storage, model: Model
+    client: TestClient, storage: FolderStorage, model: Model
 ) -> None:
     before = client.get(address(model))
     storage.put(f"{model.key}/{NAME}", b"eight bz" * 100)  # of the same length

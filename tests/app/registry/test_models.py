@@ -8,11 +8,13 @@ from uuid import uuid4
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from app.datasets.models import DatasetVersion
 from app.registry import service
 from app.registry.models import Model
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_run
 
 HTML = {"accept": "text/html"}
@@ -42,7 +44,7 @@ class TestOnnx:
             assert file.read("MODEL_CARD.md") == b"# Model card"
 
     def test_files_that_are_lost_are_said(
-        self, client: TestClient, storage: Storage, with_onnx: Model
+        self, client: TestClient, storage: FolderStorage, with_onnx: Model
     ) -> None:
         storage.delete_tree(with_onnx.key)
 
@@ -54,7 +56,7 @@ class TestOnnx:
         ("name", "files"), [("model.onnx", {"onnx", "download"}), ("model.safetensors", {"download"})]
     )
     def test_files_that_are_damaged_are_said(
-        self, name: str, files: set[str], client: TestClient, storage: Storage, with_onnx: Model
+        self, name: str, files: set[str], client: TestClient, storage: FolderStorage, with_onnx: Model
     ) -> None:
         storage.put(f"{with_onnx.key}/{name}", b"grap")
 
@@ -89,7 +91,7 @@ class TestOnnx:
 
 
 def test_models_are_listed_newest_first_in_pages(
-    client: TestClient, session: Session, storage: Storage, model: Model
+    client: TestClient, session: Session, storage: FolderStorage, model: Model
 ) -> None:
     run = make_run(session, storage, train=2, seeds=(0, 1))
     for trial in run.trials:
@@ -153,6 +155,23 @@ def test_a_target_without_known_classes_is_said_to_be_unmeasured_in_words(
     assert "On the source" not in old
 
 
+def test_no_more_answers_are_asked_for_than_there_are_pictures(
+    client: TestClient, session: Session, model: Model
+) -> None:
+    few = {"estimate": None, "low": None, "high": None, "held_out": 96, "needed": 200, "missing": 2080}
+    model.card = model.card | {"source_estimate": few}
+    session.commit()
+
+    small = client.get(f"/models/{model.id}", headers=HTML).text
+    session.execute(update(DatasetVersion).values(train_count=10_000))
+    session.commit()
+    large = client.get(f"/models/{model.id}", headers=HTML).text
+
+    assert "there are 96, and the source has too few pictures for more: let people judge the model" in small
+    assert "more “no” answer" not in small
+    assert "there are 96: about 2 080 more “no” answers of the campaign" in large
+
+
 def test_the_recipe_stands_on_the_page_and_an_earlier_preset_by_its_name_of_today(
     client: TestClient, session: Session, model: Model
 ) -> None:
@@ -162,8 +181,9 @@ def test_the_recipe_stands_on_the_page_and_an_earlier_preset_by_its_name_of_toda
     page, listed = (client.get(path, headers=HTML).text for path in (f"/models/{model.id}", "/models"))
 
     assert "<dt>Recipe</dt><dd>digits: LeNet</dd>" in page
-    assert "clarinet-plus, digits-quick" in page
-    assert "<small>digits-quick</small>" in listed
+    for shown in (page, listed):
+        assert '<abbr title="method clarinet-plus">CLARINET plus</abbr>, ' in shown
+        assert '<abbr title="preset digits-quick">for digits, quick</abbr>' in shown
 
 
 def test_the_configuration_of_any_version_is_shown_in_its_groups(

@@ -24,7 +24,7 @@ from app.registry.asking import ask
 from app.registry.inference.limits import MOST_PICTURES
 from app.registry.models import Model
 from app.registry.predictor import Predictor, Sent
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.onnx_models import bright_onnx, make_model
 from tests.pictures import grey_png
 
@@ -45,7 +45,7 @@ def _predictor(app: FastAPI, warm: Predictor) -> None:
 
 
 @pytest.fixture
-def model(session: Session, storage: Storage) -> Model:
+def model(session: Session, storage: FolderStorage) -> Model:
     """It tells dark pictures from light ones."""
     return make_model(session, storage)
 
@@ -59,7 +59,7 @@ def path(model: Model, *, page: bool = False) -> str:
 
 
 def test_an_alias_predicts_by_its_version_and_the_answer_names_it(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     """A name may have a slash in it, or look like an address."""
     name, models = "Shop / aliases/x", []
@@ -140,7 +140,7 @@ def test_a_model_without_onnx_says_so_in_words(client: TestClient, session: Sess
         assert "/predict" not in re.findall(r'<form[^>]*action="([^"]*)"', page)
 
 
-def test_a_lost_or_damaged_file_is_said(client: TestClient, storage: Storage, model: Model) -> None:
+def test_a_lost_or_damaged_file_is_said(client: TestClient, storage: FolderStorage, model: Model) -> None:
     storage.put(f"{model.key}/model.onnx", b"another")
     damaged = client.post(path(model), content=grey_png(1), headers=BARE)
     storage.delete_tree(model.key)
@@ -179,6 +179,58 @@ def test_who_may_predict(
     assert client.post(f"/api/v1/models/{uuid4()}/predict", content=b"x", headers=BARE).status_code == 404
 
 
+def test_past_the_framework_a_request_means_what_it_means_there(
+    client: TestClient, annotator_client: TestClient, session: Session, model: Model
+) -> None:
+    """A body whose length is not declared goes to the framework."""
+    lost = make_model(session, client.app.state.storage)  # type: ignore[attr-defined]
+    client.app.state.storage.delete_tree(lost.key)  # type: ignore[attr-defined]
+    png, here, elsewhere = grey_png(250), path(model), f"/api/v1/models/{uuid4()}/predict"
+    boundary = {"content-type": "multipart/form-data; boundary=x"}
+    form = b'--x\r\nContent-Disposition: form-data; name="pictures"; filename="a.png"\r\n\r\n%b\r\n--x--\r\n'
+    asked: list[tuple[str, dict[str, str], bytes]] = [
+        (f"{here}?filename=a.png", BARE, png),
+        (here, boundary, form % png),
+        (here, boundary, form % b"no picture"),
+        (here, boundary, form.replace(b"pictures", b"picture") % png),
+        (here, boundary, b"--x--\r\n"),
+        (here, BARE, b"no picture"),
+        (f"{here}?name=a.png", BARE, png),
+        (f"{elsewhere}?name=a.png", BARE, png),
+        (elsewhere, BARE, png),
+        (path(lost), BARE, png),
+        (here, BARE | {"Authorization": "Bearer of nobody"}, png),
+        (here, {"content-type": "text/plain; charset=latin-1"}, png),
+    ]
+
+    for address, headers, body in asked:
+        for program in (client, annotator_client):
+            fast = program.post(address, headers=headers, content=body)
+            plain = program.post(address, headers=headers, content=iter([body]))
+            assert "content-length" in fast.request.headers
+            assert "content-length" not in plain.request.headers
+            assert (fast.status_code, without_id(fast.text)) == (plain.status_code, without_id(plain.text))
+            assert set(fast.headers) == set(plain.headers)
+
+
+def without_id(text: str) -> str:
+    return re.sub(r'"request_id":\s*"[^"]*"', "", text)
+
+
+def test_what_is_kept_of_a_model_tells_no_old_name_and_predicts_by_none_that_is_gone(
+    client: TestClient, session: Session, model: Model
+) -> None:
+    before = client.post(path(model), content=grey_png(1), headers=BARE).json()
+    client.patch(f"/api/v1/models/{model.id}", json={"name": "Shop"})
+    renamed = client.post(path(model), content=grey_png(1), headers=BARE).json()
+    session.delete(session.get_one(Model, model.id))
+    session.commit()
+    gone = client.post(path(model), content=grey_png(1), headers=BARE)
+
+    assert (renamed["name"], renamed["version"]) == ("Shop", 1) != (before["name"], before["version"])
+    assert (gone.status_code, gone.json()["type"]) == (404, "/problems/model-not-found")
+
+
 def test_the_page_shows_classes_bars_and_what_the_network_sees(client: TestClient, model: Model) -> None:
     sent = files(("<dark>.png", grey_png(3)), ("notes.txt", b"no picture"))
 
@@ -187,7 +239,7 @@ def test_the_page_shows_classes_bars_and_what_the_network_sees(client: TestClien
     part = client.post(path(model, page=True), files=sent, headers=HTML | {"HX-Request": "true"})
     nothing = client.post(path(model, page=True), files=files(("", b"")), headers=HTML)
 
-    assert f'action="http://testserver{path(model, page=True)}"' in form
+    assert f'action="{path(model, page=True)}"' in form
     assert page.status_code == 200
     for told in (
         "<strong>dark</strong>",
@@ -218,7 +270,7 @@ class OneAtATime:
 
 
 def test_a_name_that_moves_never_mixes_two_models_in_one_response(
-    warm: Predictor, database: Database, session: Session, storage: Storage
+    warm: Predictor, database: Database, session: Session, storage: FolderStorage
 ) -> None:
     """The second says of every picture the opposite, in other words."""
     opposite = make_model(session, storage, classes=("hell", "dunkel"), onnx_file=bright_onnx([0, 255]))

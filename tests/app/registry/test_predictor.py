@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,7 +13,8 @@ import pytest
 from app.registry.inference.limits import MOST_PICTURES, MOST_WAITING
 from app.registry.predict_errors import ModelCannotPredict, PredictorBusy
 from app.registry.predictor import COMMAND, Predictor, Said, Sent, Served
-from app.storage import Storage, StoredFileDamaged, StoredFileMissing
+from app.storage import StoredFileDamaged, StoredFileMissing
+from app.stores.folder import FolderStorage
 from tests.onnx_models import bright_onnx
 from tests.pictures import grey_png
 
@@ -38,12 +40,12 @@ def predictor() -> Iterator[Predictor]:
 
 
 @pytest.fixture
-def served(storage: Storage) -> Served:
+def served(storage: FolderStorage) -> Served:
     """A model that tells dark from light."""
     return of_file(storage, bright_onnx([0, 255]))
 
 
-def of_file(storage: Storage, data: bytes) -> Served:
+def of_file(storage: FolderStorage, data: bytes) -> Served:
     """A model of two classes, with this file."""
     key = f"models/{uuid4()}/model.onnx"
     digest = storage.put(key, data)
@@ -70,14 +72,14 @@ def light(said: Said) -> float:
 
 def test_what_comes_together_runs_as_one_batch(predictor: Predictor, served: Served) -> None:
     predictor.ask(served, [sent(0)]).result()  # it is warm now
-    before, began = predictor.batches, time.monotonic()
+    before = predictor.batches
 
-    asked = [predictor.ask(served, [sent(level)]) for level in range(0, 250, 20)]
+    with predictor._lock:  # all have come before one is taken, however slow this machine is
+        asked = [predictor.ask(served, [sent(level)]) for level in range(0, 250, 20)]
     found = [light(said) for future in asked for said in future.result()]
 
     assert found == sorted(found)
-    assert predictor.batches - before <= 4  # the first alone, and the others as they came
-    assert time.monotonic() - began < 5
+    assert predictor.batches - before == 1
 
 
 def test_a_line_that_is_full_refuses_and_an_ended_predictor_too(served: Served) -> None:
@@ -124,7 +126,7 @@ def test_what_takes_too_long_in_all_is_not_looked_at(served: Served) -> None:
 
 
 def test_a_model_whose_file_is_another_or_no_model_is_said(
-    predictor: Predictor, served: Served, storage: Storage
+    predictor: Predictor, served: Served, storage: FolderStorage
 ) -> None:
     no_model = of_file(storage, b"graph")
     no_pictures = of_file(storage, bright_onnx([0, 255], channels=2))
@@ -142,7 +144,9 @@ def test_a_model_whose_file_is_another_or_no_model_is_said(
         predictor.ask(no_pictures, [sent(0)]).result()
 
 
-def test_a_model_that_takes_any_size_gets_that_of_its_network(predictor: Predictor, storage: Storage) -> None:
+def test_a_model_that_takes_any_size_gets_that_of_its_network(
+    predictor: Predictor, storage: FolderStorage
+) -> None:
     [said] = predictor.ask(
         of_file(storage, bright_onnx([0, 255], size="any")), [sent(200)], seen=True
     ).result()
@@ -163,3 +167,27 @@ def test_the_process_has_none_of_our_secrets(monkeypatch: pytest.MonkeyPatch, se
 
     assert "PYTHONPATH" in str(died.value.__cause__)
     assert "CLARINET" not in str(died.value.__cause__)
+
+
+def test_a_file_that_made_room_for_others_is_fetched_again(
+    predictor: Predictor, storage: FolderStorage
+) -> None:
+    """As a bucket's cache lets it go between the moment when somebody asks and that when it is loaded."""
+    found = of_file(storage, bright_onnx([0, 255]))
+    path = Path(found.path)
+    data = path.read_bytes()
+    path.unlink()
+    fetched: list[str] = []
+
+    def again() -> str:
+        fetched.append(found.path)
+        if len(fetched) == 2:  # the first copy is gone again before it is opened
+            path.write_bytes(data)
+        return found.path
+
+    said = predictor.ask(replace(found, again=again), [sent(255)]).result()
+
+    assert light(said[0]) > 0.5
+    assert len(fetched) == 2
+    with pytest.raises(StoredFileMissing):
+        predictor.ask(replace(of_file(storage, data), path="nowhere", sha256="0"), [sent(0)]).result()

@@ -18,7 +18,7 @@ from app.journal.models import Action, Entry
 from app.registry import aliases, naming, predictions, service
 from app.registry.errors import ModelNotFound
 from app.registry.models import Model, ModelName
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.accounts.conftest import committed, committing_app  # noqa: F401  # fixtures
 from tests.app.accounts.test_races import at_once
 from tests.factories import NOW, make_dataset, make_run, make_token, make_user
@@ -43,7 +43,7 @@ def move(session: Session, *, model_id: UUID, by: User) -> None:
 
 def test_versions_have_no_gaps_and_each_move_of_an_alias_begins_where_the_last_ended(
     committed: Database,  # noqa: F811
-    storage: Storage,
+    storage: FolderStorage,
 ) -> None:
     with committed.write.begin() as session:
         run = make_run(session, storage, train=2, seeds=range(MANY), state="succeeded")
@@ -71,7 +71,7 @@ def test_versions_have_no_gaps_and_each_move_of_an_alias_begins_where_the_last_e
 def test_no_answer_by_an_alias_mixes_two_models_while_it_moves(
     committed: Database,  # noqa: F811
     committing_app: FastAPI,  # noqa: F811
-    storage: Storage,
+    storage: FolderStorage,
 ) -> None:
     """Of every picture the second version says the opposite, in other words."""
     with committed.write() as session:
@@ -116,7 +116,7 @@ def test_no_answer_by_an_alias_mixes_two_models_while_it_moves(
 
 def test_a_dataset_is_not_predicted_by_a_model_that_is_being_deleted(
     committed: Database,  # noqa: F811
-    storage: Storage,
+    storage: FolderStorage,
 ) -> None:
     with committed.write() as session:
         model = make_model(session, storage)

@@ -13,7 +13,7 @@ from app.registry.models import Model
 from app.runs import service as runs
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.trials import trial_prefix
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.registry.conftest import publish
 from tests.factories import NOW, answer, make_campaign, make_dataset, make_run, questions_of
 
@@ -30,7 +30,7 @@ def actions(session: Session) -> list[Action]:
 
 
 def test_a_campaign_and_its_datasets_go_once_its_failed_run_has_gone(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     run = make_run(session, storage, train=4, state="failed")
     log = storage.path(f"{trial_prefix(run.trials[0].id)}/log.txt")
@@ -89,7 +89,7 @@ def test_a_closed_campaign_goes_with_all_that_people_did_in_it_and_the_journal_s
 
 
 def test_a_run_goes_with_its_models_but_for_one_that_an_alias_stands_for(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     run = make_run(session, storage, train=2, seeds=(0, 1), state="succeeded")
     models = [publish(session, storage, trial) for trial in run.trials]
@@ -116,7 +116,7 @@ def test_a_run_goes_with_its_models_but_for_one_that_an_alias_stands_for(
 
 
 def test_a_run_that_trains_stays_and_no_number_is_given_twice(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     run = make_run(session, storage, train=2)
     session.commit()
@@ -147,7 +147,7 @@ def test_a_run_that_trains_stays_and_no_number_is_given_twice(
 
 
 def test_a_deleted_model_leaves_its_run_and_its_files_are_gone(
-    client: TestClient, session: Session, storage: Storage, model: Model
+    client: TestClient, session: Session, storage: FolderStorage, model: Model
 ) -> None:
     id_, trial_id, run_id, files = model.id, model.trial_id, model.run_id, storage.path(model.key)
 
@@ -162,7 +162,7 @@ def test_a_deleted_model_leaves_its_run_and_its_files_are_gone(
 
 
 def test_what_is_archived_is_left_out_of_lists_until_it_is_asked_for_or_brought_back(
-    client: TestClient, session: Session, storage: Storage, model: Model
+    client: TestClient, session: Session, storage: FolderStorage, model: Model
 ) -> None:
     dataset, campaign = make_dataset(session, storage), make_campaign(session, state="closed")
     session.commit()
@@ -210,7 +210,7 @@ def test_only_where_nobody_answers_a_campaign_can_be_archived_and_opening_brings
 
 
 def test_forms_offer_no_archived_dataset_but_the_one_that_a_draft_has(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     dataset = make_dataset(session, storage)
     draft = make_campaign(session, dataset=dataset, state="draft")

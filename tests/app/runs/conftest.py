@@ -17,7 +17,7 @@ from app.clock import utc_now
 from app.datasets.models import Dataset, Example
 from app.runs import trials
 from app.runs.models import Metric, Run, kept_of
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests import annotators
 from tests.factories import NOW, make_campaign, make_dataset, make_run
 
@@ -27,7 +27,7 @@ TOO_FEW = {"estimate": None, "low": None, "high": None, "held_out": 96, "needed"
 
 
 def answered(
-    session: Session, storage: Storage, *, examples: int = 60, answers: int | None = None, by: User
+    session: Session, storage: FolderStorage, *, examples: int = 60, answers: int | None = None, by: User
 ) -> Campaign:
     """An open campaign over real tiny images of cats and dogs, with up to 100 faultless answers."""
     source = make_dataset(session, storage, train=examples)
@@ -48,7 +48,7 @@ def answered(
 
 
 @pytest.fixture
-def campaign(session: Session, storage: Storage, annotator: User) -> Campaign:
+def campaign(session: Session, storage: FolderStorage, annotator: User) -> Campaign:
     """60 answers on two classes: enough for a run."""
     campaign = answered(session, storage, by=annotator)
     session.commit()
@@ -56,7 +56,7 @@ def campaign(session: Session, storage: Storage, annotator: User) -> Campaign:
 
 
 @pytest.fixture
-def target(session: Session, storage: Storage) -> Dataset:
+def target(session: Session, storage: FolderStorage) -> Dataset:
     """Images to adapt to."""
     target = make_dataset(session, storage, name="Far away", train=10, test=4)
     session.commit()
@@ -64,7 +64,7 @@ def target(session: Session, storage: Storage) -> Dataset:
 
 
 @pytest.fixture
-def run(session: Session, storage: Storage) -> Run:
+def run(session: Session, storage: FolderStorage) -> Run:
     """A run of two seeds: one waits, one trains and has reported an epoch."""
     run = make_run(session, storage, seeds=(0, 1), train=2)
     claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=utc_now())

@@ -23,7 +23,7 @@ from app.runs.events import Streams
 from app.runs.labels import freeze
 from app.runs.models import Run, TrialState
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.files.label_table import Labels
 from clarinet.recipes.doing import Doing
 from tests.app.runs.conftest import ESTIMATE, TOO_FEW, answered, reported
@@ -61,7 +61,7 @@ class TestStartRun:
         assert len(published) == 1
 
     def test_what_fits_the_images_is_trained_and_told(
-        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
+        self, client: TestClient, session: Session, storage: FolderStorage, campaign: Campaign
     ) -> None:
         target = make_dataset(session, storage, looks="photographs")
         session.commit()
@@ -83,7 +83,12 @@ class TestStartRun:
         assert client.get(f"/api/v1/runs/{asked['id']}").json()["recipe"] == asked["recipe"]
 
     def test_a_pair_that_cannot_work_is_a_problem(
-        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign, published: list[Job]
+        self,
+        client: TestClient,
+        session: Session,
+        storage: FolderStorage,
+        campaign: Campaign,
+        published: list[Job],
     ) -> None:
         trees = make_dataset(session, storage, class_names=["oak", "elm"])
         session.commit()
@@ -171,7 +176,7 @@ def test_a_run_is_read_with_trials_and_figures(client: TestClient, run: Run) -> 
 
 
 def test_a_target_without_test_images_scores_by_those_it_trains_on(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     target = make_dataset(session, storage, train=5, test=0, class_names=("dog", "owl"))
     run = make_run(session, storage, train=2, target=target)
@@ -184,7 +189,7 @@ def test_a_target_without_test_images_scores_by_those_it_trains_on(
 
 
 def test_a_target_without_known_classes_measures_nothing_and_what_an_estimate_lacks_is_told(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     target = make_dataset(session, storage, train=4, class_names=None)
     run = make_run(session, storage, train=2, target=target)
@@ -197,7 +202,7 @@ def test_a_target_without_known_classes_measures_nothing_and_what_an_estimate_la
 
 
 def test_a_row_of_an_earlier_version_is_read_by_the_same_rule(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     runs = [make_run(session, storage, train=2) for _ in range(2)]
     for run, (estimate, error) in zip(runs, ((-0.499, 0.469), (0.75, 0.02)), strict=True):
@@ -228,7 +233,7 @@ def test_metrics_are_read_by_seed_and_epoch(client: TestClient, run: Run) -> Non
 
 
 def test_what_a_trial_is_doing_is_read(
-    client: TestClient, session: Session, storage: Storage, run: Run
+    client: TestClient, session: Session, storage: FolderStorage, run: Run
 ) -> None:
     own = make_run(session, storage, train=2)
     claim = trials.claim_trial(session, own.trials[0].id, by="worker", now=NOW)
@@ -308,7 +313,7 @@ class TestEveryRoute:
 
 class TestEvents:
     def test_a_finished_runs_stream_tells_its_state_and_ends(
-        self, client: TestClient, session: Session, storage: Storage
+        self, client: TestClient, session: Session, storage: FolderStorage
     ) -> None:
         run = make_run(session, storage, train=2, state="succeeded")
         session.commit()
@@ -340,7 +345,7 @@ class TestEvents:
 def test_labels_are_frozen_while_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On SQLite an open writing transaction keeps every answer waiting."""
     settings = Settings(environment="test", data_dir=tmp_path, _env_file=None)
-    storage = Storage(settings.artefact_dir)
+    storage = FolderStorage(settings.artefact_dir)
     database = connect(settings.sqlalchemy_url)
     Base.metadata.create_all(database.engine)
     with database.write.begin() as session:
@@ -351,7 +356,7 @@ def test_labels_are_frozen_while_nobody_waits(tmp_path: Path, monkeypatch: pytes
         token = make_token(session, admin)
     writers: list[int] = []
 
-    def note(storage: Storage, labels: Labels) -> str:
+    def note(storage: FolderStorage, labels: Labels) -> str:
         writers.append(database.engine.pool.checkedout())  # type: ignore[attr-defined]  # a QueuePool has it
         return freeze(storage, labels)
 

@@ -11,7 +11,7 @@ from app.runs.advice import next_steps
 from app.runs.beside import Beside, Other, beside
 from app.runs.models import Metric, Run, Trial, TrialState
 from app.runs.training_curves import training_curves
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.recipes.binomial import clopper_pearson, trials_needed
 from tests.factories import NOW, make_dataset, make_run
 
@@ -43,7 +43,7 @@ def like(session: Session, run: Run, *accuracies: float | None, **differs: objec
 
 
 @pytest.fixture
-def run(session: Session, storage: Storage) -> Run:
+def run(session: Session, storage: FolderStorage) -> Run:
     """Number 100, without an accuracy."""
     run = make_run(session, storage, train=4)
     run.number = 100
@@ -52,7 +52,7 @@ def run(session: Session, storage: Storage) -> Run:
 
 
 def test_only_runs_on_the_same_images_that_ended_well_stand_beside_it(
-    session: Session, storage: Storage, run: Run
+    session: Session, storage: FolderStorage, run: Run
 ) -> None:
     best = like(session, run, 0.7, 0.8, number=3)
     like(session, run, 0.6, number=4)
@@ -130,7 +130,7 @@ class TestAdvice:
         ],
     )
     def test_nothing_measured_asks_for_people_first(
-        self, session: Session, storage: Storage, images: int, told: str
+        self, session: Session, storage: FolderStorage, images: int, told: str
     ) -> None:
         target = make_dataset(session, storage, train=4, class_names=None)
         run = make_run(session, storage, train=4, target=target)
@@ -140,6 +140,27 @@ class TestAdvice:
         found = self.words(session, run, images=images)
 
         assert found[0] == f"Ask people whether its predictions are right: {told}."
+
+    def test_what_is_no_better_than_guessing_is_not_offered_for_use(self, session: Session, run: Run) -> None:
+        guesses = like(session, run, 0.5, number=3)
+        guesses.trials[0].result = {"predicted_counts": [78, 2]}
+        session.flush()
+
+        found = self.words(session, guesses, images=40)
+
+        assert found[0].startswith("It may have collapsed: it takes nearly every picture for one class")
+        assert found[1].startswith("It may have too few labels: it learnt from ")
+        assert found[2].startswith("The domains may lie too far apart")
+        assert found[3].startswith("Train from the source alone")
+        assert not [words for words in found if "download" in words or "seeds or more" in words]
+
+    def test_too_few_pictures_that_score_are_said_before_what_may_be_wrong(
+        self, session: Session, run: Run
+    ) -> None:
+        found = self.words(session, like(session, run, 0.6, number=3))
+
+        assert found[0].startswith("Ask people about")
+        assert found[1].startswith("It may have too few labels")
 
 
 def test_curves_have_the_seeds_and_leave_out_what_nobody_told(run: Run) -> None:
@@ -157,4 +178,19 @@ def test_curves_have_the_seeds_and_leave_out_what_nobody_told(run: Run) -> None:
     assert found["Loss: a b"]["series"] == [{"name": "seed 0", "values": [1, 0.5, 0.25]}]
     assert (found["Learning rate"]["x"], found["Learning rate"]["unit"]) == ([2], "number")
     assert found["Steps a second"]["series"][0]["values"] == [2, 5]
+    assert {plot["x_min"] for plot in found.values()} == {1}
     assert training_curves(run, []) == []
+
+
+def test_a_loss_is_explained_and_one_that_is_always_0_has_no_chart(run: Run) -> None:
+    losses = {"neighbours": 0.0, "contrast": 0.5, "new_one": 1.0}
+    metric = Metric(trial_id=run.trials[0].id, epoch=3, step=30, seconds=9.0, losses=losses)
+
+    neighbours, contrast, unknown, *_ = training_curves(run, [metric])
+
+    assert neighbours["plot"] is None
+    assert "look most like it" in neighbours["about"]
+    assert contrast["plot"]["x"] == [3]
+    assert contrast["plot"]["y_name"] == "value"
+    assert "two views of an image" in contrast["about"]
+    assert unknown["about"] == ""

@@ -18,7 +18,7 @@ from app.runs.differences import (
 )
 from app.runs.labels import freeze
 from app.runs.models import Metric, Run, TrialState
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.files.label_table import LabelRow, Labels
 from clarinet.recipes.scoring import ScoredOn
 from tests.factories import NOW, make_dataset, make_run
@@ -101,7 +101,7 @@ class TestDifferences:
 
 
 @pytest.fixture
-def pair(session: Session, storage: Storage) -> list[Run]:
+def pair(session: Session, storage: FolderStorage) -> list[Run]:
     """Two that ended, of two seeds, on one target; the second has another rate and one label less."""
     target = make_dataset(session, storage, train=10, test=40)
     runs = [
@@ -201,8 +201,27 @@ def test_the_page_its_chart_and_its_tables(client: TestClient, pair: list[Run]) 
     assert tables["settings"][1] == "learning_rate,0.001,0.002"
 
 
+def test_runs_that_nothing_measures_have_no_empty_chart_but_a_reason_and_a_way(
+    client: TestClient, session: Session, storage: FolderStorage
+) -> None:
+    target = make_dataset(session, storage, train=4, class_names=None)
+    runs = [make_run(session, storage, train=4, target=target, state="succeeded", seeds=(0, 1))]
+    runs.append(make_run(session, storage, train=4, target=target, state="running"))
+    session.commit()
+
+    page = client.get("/runs/compare", params={"run": [str(run.id) for run in runs]}, headers=HTML).text
+
+    assert "<svg" not in page.split("<h2>On the target</h2>")[1].split("<h2>Results</h2>")[0]
+    assert "There is no curve" in page
+    for run in runs:
+        assert f"Run {run.number} has no curve: its images came without classes" in page
+    assert page.count("/evaluations/new") == 1  # of the one that ended
+    assert "0 of 2" not in page
+    assert "2 of 2<br><small>ended well</small>" in page
+
+
 def test_what_cannot_be_compared_is_said(
-    client: TestClient, session: Session, storage: Storage, pair: list[Run]
+    client: TestClient, session: Session, storage: FolderStorage, pair: list[Run]
 ) -> None:
     other = make_run(session, storage, train=2)
     other.trials[0].state = TrialState.FAILED

@@ -10,14 +10,14 @@ from app.accounts.models import User
 from app.runs.describing import describe, put_away
 from app.runs.finding import Sort, Wanted, find_runs, known_tags
 from app.runs.models import Run, TrialState
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_run
 
 HTML = {"accept": "text/html"}
 
 
 @pytest.fixture
-def runs(session: Session, storage: Storage, admin: User) -> list[Run]:
+def runs(session: Session, storage: FolderStorage, admin: User) -> list[Run]:
     """Four, whose accuracies are 0.5, 0.9, none and 0.7; the third waits, the last lost a seed."""
     states = ["succeeded", "succeeded", "queued", "succeeded"]
     made = [

@@ -17,7 +17,7 @@ from app.datasets.intake.shards import shard_key
 from app.datasets.models import Dataset
 from app.runs import configs
 from app.runs.models import Run
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.runs.conftest import answered, inputs_of
 from tests.factories import make_dataset
 
@@ -58,10 +58,15 @@ class TestNewRun:
         assert response.status_code == 303
         assert response.headers["location"].endswith(f"/runs/{run.id}")
         assert (run.method, run.preset) == ("clarinet-plus", "digits-quick")
-        assert run.config == configs.config_for("clarinet-plus", "cc", "digits-quick", {}, looks="digits")
+        assert run.config == configs.config_for("clarinet-plus", "pc", "digits-quick", {}, looks="digits")
 
     def test_the_sentence_and_the_values_follow_the_target(
-        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign, target: Dataset
+        self,
+        client: TestClient,
+        session: Session,
+        storage: FolderStorage,
+        campaign: Campaign,
+        target: Dataset,
     ) -> None:
         street = make_dataset(session, storage, looks="photographs", name="Street")
         session.commit()
@@ -80,7 +85,7 @@ class TestNewRun:
         assert inputs_of(part)["config.distortion_kind"] == "photographs"
 
     def test_pictures_that_are_lost_are_said_instead_of_a_fault(
-        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
+        self, client: TestClient, session: Session, storage: FolderStorage, campaign: Campaign
     ) -> None:
         lost = make_dataset(session, storage, looks=None, name="Lost")
         storage.delete_tree(datasets.prefix_of(lost))
@@ -91,7 +96,7 @@ class TestNewRun:
         )
 
         assert page.status_code == 409
-        assert "Restore the folder from a backup, or make this anew." in page.text
+        assert "Restore it from a backup, or make this anew." in page.text
 
     @pytest.mark.parametrize("damage", [cut_off, overwritten, now_a_folder])
     def test_pictures_that_are_damaged_are_said_in_the_form_and_the_api(
@@ -99,7 +104,7 @@ class TestNewRun:
         damage: Damage,
         client: TestClient,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         campaign: Campaign,
     ) -> None:
         target = make_dataset(session, storage, looks=None)
@@ -111,11 +116,11 @@ class TestNewRun:
         started = client.post(f"/api/v1/campaigns/{campaign.id}/runs", json=chosen)
 
         assert page.status_code == 409
-        assert "it is damaged or cannot be read. Restore the folder from a backup" in page.text
+        assert "it is damaged or cannot be read. Restore it from a backup" in page.text
         assert (started.status_code, started.json()["type"]) == (409, "/problems/stored-file-damaged")
 
     def test_a_recipe_for_other_images_is_told_before_and_after_it_starts(
-        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
+        self, client: TestClient, session: Session, storage: FolderStorage, campaign: Campaign
     ) -> None:
         street = make_dataset(session, storage, looks="photographs", name="Street")
         session.commit()
@@ -133,7 +138,12 @@ class TestNewRun:
         assert told in shown
 
     def test_photographs_are_trained_though_the_form_was_loaded_for_digits(
-        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign, target: Dataset
+        self,
+        client: TestClient,
+        session: Session,
+        storage: FolderStorage,
+        campaign: Campaign,
+        target: Dataset,
     ) -> None:
         """Without JavaScript another target does not load the values of its recipe."""
         street = make_dataset(session, storage, looks="photographs", name="Street")
@@ -149,11 +159,11 @@ class TestNewRun:
         run = latest_run(session)
         assert run.preset == "photographs"
         assert run.config == configs.config_for(
-            "clarinet-plus", "cc", "photographs", {"epochs": 7}, looks="photographs"
+            "clarinet-plus", "pc", "photographs", {"epochs": 7}, looks="photographs"
         )
 
     def test_a_target_that_cannot_work_is_told_beside_it(
-        self, client: TestClient, session: Session, storage: Storage, campaign: Campaign
+        self, client: TestClient, session: Session, storage: FolderStorage, campaign: Campaign
     ) -> None:
         trees = make_dataset(session, storage, class_names=["oak", "elm"], name="Trees")
         session.commit()
@@ -209,6 +219,38 @@ class TestNewRun:
         assert started.status_code == 303
         assert latest_run(session).note == "why\nnot"
 
+    def test_processes_are_kept_with_the_run_or_refused_beside_their_field(
+        self,
+        client: TestClient,
+        session: Session,
+        storage: FolderStorage,
+        campaign: Campaign,
+        target: Dataset,
+    ) -> None:
+        street = make_dataset(session, storage, looks="photographs", name="Street")
+        session.commit()
+        url = f"/campaigns/{campaign.id}/runs/new"
+        typed = inputs_of(client.get(url, headers=HTML).text) | {"target_dataset_id": str(target.id)}
+
+        many, words = (client.post(url, data=typed | {"processes": it}, headers=HTML) for it in ("65", "two"))
+        keeps = {"target_dataset_id": str(street.id), "processes": "2"}
+        kept = client.post(url, data=typed | keeps, headers=HTML)
+        empty = client.post(url, data=typed | {"processes": ""}, headers=HTML)
+        alone = latest_run(session)
+        started = client.post(url, data=typed | {"processes": "2"}, headers=HTML)
+
+        run = latest_run(session)
+        refusal = 'id="processes-error">Please give a whole number from 1 to 64.'
+        assert (many.status_code, refusal in many.text, words.status_code) == (422, True, 422)
+        assert "<details open>" in many.text
+        assert kept.status_code == 422
+        assert 'id="processes-error">Preset photographs computes the features of each image once' in kept.text
+        assert (empty.status_code, alone.processes) == (303, 1)
+        assert (started.status_code, run.processes) == (303, 2)
+        assert "2 processes share each batch" in client.get(f"/runs/{run.id}", headers=HTML).text
+        again = inputs_of(client.get(url, params={"like": str(run.id)}, headers=HTML).text)
+        assert again["processes"] == "2"
+
     def test_settings_stand_in_their_groups_with_the_presets_values_in_words(
         self, client: TestClient, campaign: Campaign
     ) -> None:
@@ -245,7 +287,7 @@ class TestNewRun:
         assert "clarinet-plus" in reason[1]
 
     def test_a_campaign_with_too_few_answers_says_how_many_are_missing(
-        self, client: TestClient, session: Session, storage: Storage, annotator: User, target: Dataset
+        self, client: TestClient, session: Session, storage: FolderStorage, annotator: User, target: Dataset
     ) -> None:
         campaign = answered(session, storage, answers=5, by=annotator)
         session.commit()
@@ -255,6 +297,8 @@ class TestNewRun:
         refused = client.post(url, data=inputs_of(page.text) | {"target_dataset_id": str(target.id)})
 
         assert "until a run can start" in page.text
+        assert '<button data-kind="primary" id="start" disabled="disabled">' in page.text
+        assert "hx-disabled-elt" not in page.text  # which htmx would end by enabling the button
         assert refused.status_code == 422
         assert "until a run can start" in refused.text
 
@@ -266,6 +310,26 @@ class TestNewRun:
         for method, (title, sentence) in configs.methods().items():
             assert f'value="{method}/default"' in page
             assert f"<dt>{title}</dt><dd>{sentence}</dd>" in page
+
+    def test_what_is_recommended_comes_first_in_words_and_the_chosen_method_is_explained(
+        self, client: TestClient, campaign: Campaign
+    ) -> None:
+        url = f"/campaigns/{campaign.id}/runs/new"
+        page = unescape(client.get(url, headers=HTML).text)
+        asked = {"recipe": "clarinet-ce/short"}
+        part = unescape(client.get(url, params=asked, headers=HTML | {"HX-Request": "true"}).text)
+
+        choices = page[page.index('<select id="recipe"') :].partition("</select>")[0]
+        groups = re.findall(r'<optgroup label="([^"]+)">(.*?)</optgroup>', choices, re.DOTALL)
+        assert [title for title, _ in groups] == ["Recommended", *(t for t, _ in configs.methods().values())]
+        first = re.findall(r">([^<>]+)</option>", groups[0][1])
+        assert first[0] == "CLARINET plus, what fits the images"
+        assert "CLARINET plus, for photographs, without trained weights" in first
+        assert '"clarinet-ce/short">CLARINET with L_CE, shortened</option>' in choices
+        assert choices.count(" selected>") == 1
+        assert f'id="about" aria-live="polite">{configs.methods()["clarinet-plus"][1]}</p>' in page
+        assert f'id="about" hx-swap-oob="true">{configs.methods()["clarinet-ce"][1]}</p>' in part
+        assert '<button data-kind="primary" id="start">' not in page  # there is no target yet
 
     def test_a_method_that_cannot_use_the_labels_says_so_beside_them(
         self, client: TestClient, campaign: Campaign, target: Dataset

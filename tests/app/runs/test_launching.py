@@ -15,7 +15,7 @@ from app.runs.labels import thaw
 from app.runs.launching import PAPER
 from app.runs.models import Run, Trial, TrialState
 from app.runs.workers import record_worker
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.runs.conftest import inputs_of, reported
 from tests.factories import NOW, make_run
 
@@ -23,7 +23,7 @@ HTML = {"accept": "text/html"}
 
 
 @pytest.fixture
-def run(session: Session, storage: Storage) -> Run:
+def run(session: Session, storage: FolderStorage) -> Run:
     """Of two seeds, on 120 labels."""
     made = make_run(session, storage, seeds=(3, 4), state="succeeded", config={"learning_rate": 0.004})
     session.commit()
@@ -54,7 +54,7 @@ def test_the_papers_methods_are_launched_once_over_the_same_labels(
 
 
 def test_numbers_of_labels_are_nested_draws(
-    client: TestClient, session: Session, storage: Storage, run: Run
+    client: TestClient, session: Session, storage: FolderStorage, run: Run
 ) -> None:
     body = {"methods": ["gac"], "seeds": [0], "labels": [100, 40, 120]}
 

@@ -1,6 +1,7 @@
 """Pages of runs, as a browser without JavaScript sees them."""
 
 import re
+from datetime import timedelta
 from html import unescape
 
 import pytest
@@ -9,12 +10,14 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
-from app.datasets.models import Dataset
+from app.datasets.models import Dataset, DatasetVersion
 from app.runs import trials
+from app.runs.faults import Fault
 from app.runs.logs import LOG_BYTES, log_key
 from app.runs.models import Run, Trial, TrialState
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.recipes.doing import Doing
+from tests.app.registry.conftest import publish
 from tests.app.runs.conftest import ESTIMATE, TOO_FEW, reported
 from tests.factories import NOW, make_dataset, make_run
 
@@ -28,7 +31,7 @@ class TestShowRun:
         page = client.get(f"/runs/{run.id}", headers=HTML).text
         part = client.get(f"/runs/{run.id}", headers=HTML | {"HX-Request": "true"}).text
 
-        assert f'data-live="http://testserver/live" data-run="{run.id}"' in page
+        assert f'data-live="/live" data-run="{run.id}"' in page
         assert hero_of(part).startswith("75.0 % 95 % interval 58.8 to 87.3 %; 1 seed on the target, ")
         assert "90.0" not in hero_of(part)
         assert "<dt>Chance</dt><dd>50.0 %</dd>" in part
@@ -56,7 +59,7 @@ class TestShowRun:
         assert '<dt title="adaptation_weight">Adaptation weight</dt><dd>0.5</dd>' in then
 
     def test_what_a_trial_is_doing_is_said_where_its_epochs_are(
-        self, client: TestClient, session: Session, storage: Storage
+        self, client: TestClient, session: Session, storage: FolderStorage
     ) -> None:
         run = make_run(session, storage, seeds=(3, 4), train=2)
         claim = trials.claim_trial(session, run.trials[1].id, by="worker", now=NOW)
@@ -75,7 +78,7 @@ class TestShowRun:
         assert "aria-live" not in part  # every two seconds would be chatter
 
     def test_a_run_of_one_seed_needs_no_seed_beside_what_it_is_doing(
-        self, client: TestClient, session: Session, storage: Storage
+        self, client: TestClient, session: Session, storage: FolderStorage
     ) -> None:
         run = make_run(session, storage, train=2)
         claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
@@ -88,6 +91,36 @@ class TestShowRun:
 
         assert '<p class="quiet">Fine-tuning the network: 40 of 150 steps.</p>' in page
 
+    def test_what_set_a_seed_back_is_told_while_it_is_tried_again_until_an_epoch_ends(
+        self, client: TestClient, session: Session, storage: FolderStorage
+    ) -> None:
+        run = make_run(session, storage, train=2)
+        trial = run.trials[0]
+        first = trials.claim_trial(session, trial.id, by="worker", now=NOW)
+        assert first is not None
+        reason = "The weights of x could not be downloaded from a.example: no network. Put a file there."
+        trials.set_back(session, first, reason=reason, fault=Fault.MACHINE, by="worker", now=NOW)
+        again = trials.claim_trial(session, trial.id, by="worker", now=NOW + timedelta(minutes=1))
+        assert again is not None
+        session.commit()
+        session.expire_all()
+        page, runs = (client.get(path, headers=HTML).text for path in (f"/runs/{run.id}", "/runs"))
+        report = trials.Report(
+            epoch=1, epochs=2, step=3, seconds=1.5, losses={}, target_accuracy=None, source_estimate=None
+        )
+        trials.record_epoch(session, again, report, now=NOW + timedelta(minutes=2))
+        session.commit()
+        session.expire_all()
+        after, runs_after = (client.get(path, headers=HTML).text for path in (f"/runs/{run.id}", "/runs"))
+
+        told = (
+            f"Seed 0 is being tried again: a worker could not train it, through no fault of the run. {reason}"
+        )
+        assert told in page
+        assert "It was set back 1 time of 6." in page
+        assert "set back: The weights of x could not be downloaded from a.example: no network</small>" in runs
+        assert "could not" not in after + runs_after
+
     def test_cancelling_from_the_page(self, client: TestClient, session: Session, run: Run) -> None:
         response = client.post(f"/runs/{run.id}/cancel", headers=HTML)
 
@@ -97,7 +130,7 @@ class TestShowRun:
         assert "Being cancelled" in client.get(f"/runs/{run.id}", headers=HTML).text
 
     def test_a_failed_one_says_why_in_words_and_does_not_poll(
-        self, client: TestClient, session: Session, storage: Storage
+        self, client: TestClient, session: Session, storage: FolderStorage
     ) -> None:
         run = make_run(session, storage, train=2)
         claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
@@ -113,7 +146,7 @@ class TestShowRun:
         assert "data-live=" not in page
 
     def test_a_finished_one_shows_classes_confusion_and_simulated_share(
-        self, client: TestClient, session: Session, storage: Storage
+        self, client: TestClient, session: Session, storage: FolderStorage
     ) -> None:
         run = make_run(session, storage, train=2, seeds=(0, 1))
         run.snapshot_facts = run.snapshot_facts | {"simulated_share": 0.25}
@@ -150,7 +183,39 @@ class TestShowRun:
         )
         assert "Being cancelled" not in page
         assert "<progress" not in page
-        assert f'href="http://testserver/models?run_id={run.id}"' in page
+        assert f'href="/models?run_id={run.id}"' in page
+
+    def test_one_that_cannot_be_told_from_guessing_says_so_wherever_its_accuracy_stands(
+        self, client: TestClient, session: Session, storage: FolderStorage
+    ) -> None:
+        runs = [make_run(session, storage, train=2) for _ in range(2)]
+        for run, accuracy in zip(runs, (0.5, 1.0), strict=True):
+            claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
+            assert claim is not None
+            publish(session, storage, run.trials[0], target_accuracy=accuracy)
+            trials.succeed_trial(session, claim, target_accuracy=accuracy, result={"scored_on": 8}, now=NOW)
+        session.commit()
+        guess, good = runs
+        ids = [session.scalars(select(Trial.id).where(Trial.run_id == run.id)).one() for run in runs]
+        session.expire_all()
+
+        pages = [client.get(f"/runs/{run.id}", headers=HTML).text for run in (guess, good)]
+        models = [client.get(f"/trials/{id_}/model", headers=HTML, follow_redirects=True).text for id_ in ids]
+        compared = client.get(f"/runs/compare?run={guess.id}&run={good.id}", headers=HTML).text
+
+        told = "This cannot be told from guessing among 2 classes"
+        assert '<abbr title="method clarinet-plus">CLARINET plus</abbr>, ' in models[0]
+        assert '<abbr title="preset digits-quick">for digits, quick</abbr> · ' in models[0]
+        listed = client.get("/models", headers=HTML).text
+        assert listed.count('<abbr title="setting CC">“no” answers</abbr>') == 2
+        assert [told in page for page in (*pages, *models)] == [True, False, True, False]
+        assert "<h2>What may be wrong</h2>" in pages[0]
+        assert "or download it" not in pages[0]
+        assert "or download it" in pages[1]
+        assert all("; chance 50.0 % on the target" in hero_of(page) for page in models)
+        assert compared.count("chance 50.0 %") == 2
+        for path in ("/runs", "/models"):
+            assert client.get(path, headers=HTML).text.count("no better than chance") == 1
 
     def test_a_cancelled_one_says_how_far_it_came_and_promises_no_figure(
         self, client: TestClient, session: Session, run: Run
@@ -178,7 +243,7 @@ class TestShowRun:
         assert client.get(f"/runs/{run.id}?part=other", headers=HTML).status_code == 422
 
     def test_the_end_of_its_logs_is_shown_whatever_became_of_it(
-        self, client: TestClient, session: Session, storage: Storage, run: Run
+        self, client: TestClient, session: Session, storage: FolderStorage, run: Run
     ) -> None:
         path = storage.path(log_key(session.scalars(select(Trial.id).where(Trial.seed == 0)).one()))
         path.parent.mkdir(parents=True)
@@ -234,7 +299,7 @@ class TestWithoutTestLabels:
     """Nothing measures the accuracy on such a target, and no estimate about the source takes its place."""
 
     @pytest.fixture
-    def run(self, session: Session, storage: Storage) -> Run:
+    def run(self, session: Session, storage: FolderStorage) -> Run:
         target = make_dataset(session, storage, name="Streets", train=4, class_names=None)
         return make_run(session, storage, train=2, target=target)
 
@@ -252,7 +317,7 @@ class TestWithoutTestLabels:
 
         page, runs = (client.get(path, headers=HTML).text for path in (f"/runs/{run.id}", "/runs"))
 
-        told = "its images came without classes; ask people about the predictions once the run has ended"
+        told = "its images came without classes; once a run has ended, people can judge its predictions"
         assert hero_of(page) == f"Not measured on the target, Streets: {told}"
         assert "not measured" in runs
         assert "data-curve-for" not in page
@@ -273,8 +338,13 @@ class TestWithoutTestLabels:
     def test_too_few_held_out_answers_are_counted_instead(
         self, client: TestClient, session: Session, run: Run
     ) -> None:
-        page = self.page_of(client, session, run, source_estimate=TOO_FEW)
+        few = self.page_of(client, session, run, source_estimate=TOO_FEW)
+        source = select(DatasetVersion).where(DatasetVersion.dataset_id == run.source_dataset_id)
+        session.scalars(source).one().train_count = 10_000
+        session.commit()
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
 
+        assert "there are 96, and the source has too few pictures for more: let people judge" in few
         assert (
             "<dd>An estimate needs 200 held-out answers; there are 96: about 2 080 more “no” answers of the "
             "campaign</dd>"

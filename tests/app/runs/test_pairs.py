@@ -16,12 +16,12 @@ from app.runs import service
 from app.runs.errors import NoSharedClass, OneClassAlone, TargetIsSource
 from app.runs.models import Run
 from app.runs.pairs import Pair, look_at_pair
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.recipes.choices import Looks
 from tests.factories import NOW, make_campaign, make_dataset
 
 
-def look(session: Session, storage: Storage, campaign: Campaign, target: Dataset, by: User) -> Pair:
+def look(session: Session, storage: FolderStorage, campaign: Campaign, target: Dataset, by: User) -> Pair:
     return look_at_pair(session, storage, campaign, target.id, by=by)
 
 
@@ -39,7 +39,7 @@ def start_with(
 
 
 def start(
-    session: Session, storage: Storage, campaign: Campaign, target: Dataset, by: User, **changes: object
+    session: Session, storage: FolderStorage, campaign: Campaign, target: Dataset, by: User, **changes: object
 ) -> Run:
     setting = str(changes.get("setting", "cc"))
     labels = service.freeze_labels(session, campaign, setting=setting, by=by, storage=storage)
@@ -56,7 +56,14 @@ class TestPair:
         ],
     )
     def test_photographs_on_one_side_are_enough(
-        self, *, source: Looks, target: Looks, pair: Looks, session: Session, storage: Storage, admin: User
+        self,
+        *,
+        source: Looks,
+        target: Looks,
+        pair: Looks,
+        session: Session,
+        storage: FolderStorage,
+        admin: User,
     ) -> None:
         campaign = make_campaign(session, dataset=make_dataset(session, storage, looks=source))
         other = make_dataset(session, storage, looks=target, channels=3)
@@ -66,7 +73,7 @@ class TestPair:
         assert (found.looks, found.in_colour) == (pair, (False, True))
 
     def test_a_target_that_is_the_source_is_refused(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         source = make_dataset(session, storage, name="Pets")
 
@@ -76,7 +83,7 @@ class TestPair:
             look(session, storage, make_campaign(session, dataset=source), source, admin)
 
     def test_the_same_images_under_another_name_and_in_another_order_are_refused(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         source, target = (make_dataset(session, storage, train=4, test=2) for _ in range(2))
         campaign = make_campaign(session, dataset=source)
@@ -101,7 +108,7 @@ class TestPair:
         ],
     )
     def test_a_target_of_which_most_images_are_the_sources_is_refused_with_their_number(
-        self, *, digests: str, shared: int | None, session: Session, storage: Storage, admin: User
+        self, *, digests: str, shared: int | None, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         """Test images do not count: those of both have the first letter."""
         source = make_dataset(session, storage, train=4, test=2)
@@ -132,7 +139,7 @@ class TestPair:
         *,
         is_refused: bool,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         admin: User,
     ) -> None:
         campaign = make_campaign(session, dataset=make_dataset(session, storage))
@@ -147,7 +154,7 @@ class TestPair:
             look(session, storage, campaign, target, admin)
 
     def test_annotators_look_at_none(
-        self, session: Session, storage: Storage, campaign: Campaign, target: Dataset, annotator: User
+        self, session: Session, storage: FolderStorage, campaign: Campaign, target: Dataset, annotator: User
     ) -> None:
         with pytest.raises(NotAllowed):
             look(session, storage, campaign, target, annotator)
@@ -171,7 +178,7 @@ class TestRecipe:
         looks: Looks,
         preset: str,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         campaign: Campaign,
         admin: User,
     ) -> None:
@@ -187,7 +194,7 @@ class TestRecipe:
         assert bool(recipe.misfit) == (asked == "digits")
 
     def test_what_nobody_had_looked_at_is_kept_with_the_run(
-        self, session: Session, storage: Storage, campaign: Campaign, admin: User
+        self, session: Session, storage: FolderStorage, campaign: Campaign, admin: User
     ) -> None:
         """The images of the tests are noise."""
         target = make_dataset(session, storage, looks=None)
@@ -197,7 +204,7 @@ class TestRecipe:
         assert (target.looks, run.preset) == ("photographs", "photographs")
 
     def test_a_run_of_before_imports_looked_says_what_it_trains(
-        self, session: Session, storage: Storage, campaign: Campaign, target: Dataset, admin: User
+        self, session: Session, storage: FolderStorage, campaign: Campaign, target: Dataset, admin: User
     ) -> None:
         run = start(session, storage, campaign, target, admin, method="clarinet", preset="short")
         target.looks = versions.newest(session, target).looks = None
@@ -211,7 +218,7 @@ class TestRecipe:
         assert service.recipe_of(session, run) is None
 
     def test_labels_of_one_class_are_refused_with_its_name(
-        self, session: Session, storage: Storage, campaign: Campaign, target: Dataset, admin: User
+        self, session: Session, storage: FolderStorage, campaign: Campaign, target: Dataset, admin: User
     ) -> None:
         labels = service.freeze_labels(session, campaign, setting="cc", by=admin, storage=storage)
         labels.facts["complementary"] = [0, 60]
@@ -223,7 +230,7 @@ class TestRecipe:
             start_with(session, labels, pair, admin, method="gac")
 
     def test_a_target_that_was_deleted_meanwhile_is_not_found(
-        self, session: Session, storage: Storage, campaign: Campaign, target: Dataset, admin: User
+        self, session: Session, storage: FolderStorage, campaign: Campaign, target: Dataset, admin: User
     ) -> None:
         labels = service.freeze_labels(session, campaign, setting="cc", by=admin, storage=storage)
         pair = look(session, storage, campaign, target, admin)

@@ -17,7 +17,7 @@ from app.runs.comparing import compare
 from app.runs.errors import NothingFailed, RunIsOver
 from app.runs.finding import Sort, Wanted, find_runs
 from app.runs.models import Priority, Run, Trial, TrialState
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_run, make_user
 
 HTML = {"accept": "text/html"}
@@ -60,7 +60,7 @@ def report(epoch: int, accuracy: float, seconds: float) -> trials.Report:
 
 class TestVersions:
     def test_what_a_later_version_asks_for_is_left_to_its_workers(
-        self, session: Session, storage: Storage
+        self, session: Session, storage: FolderStorage
     ) -> None:
         [newer, ours] = [make_run(session, storage, train=2) for _ in range(2)]
         newer.config = newer.config | {"attention_heads": 8}
@@ -79,7 +79,7 @@ class TestVersions:
 
 class TestTurns:
     def test_two_runs_of_five_seeds_take_turns_and_the_places_say_so(
-        self, session: Session, storage: Storage
+        self, session: Session, storage: FolderStorage
     ) -> None:
         runs = [make_run(session, storage, seeds=FIVE, train=2) for _ in range(2)]
 
@@ -93,7 +93,7 @@ class TestTurns:
         assert queue.places(session, [session.merge(run) for run in runs], now=NOW) == {}
 
     def test_neither_the_earlier_run_nor_the_later_one_waits_for_all_of_the_other(
-        self, session: Session, storage: Storage
+        self, session: Session, storage: FolderStorage
     ) -> None:
         runs = [make_run(session, storage, seeds=FIVE, train=2)]
         assert taken(session, runs, count=3) == "aaa"
@@ -104,7 +104,7 @@ class TestTurns:
         assert taken(session, runs, first=4, count=7) == "ababbbb"
 
     def test_who_comes_first_goes_before_the_others_and_who_is_last_behind_them(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         runs = [make_run(session, storage, seeds=(0, 1), train=2) for _ in range(3)]
         steering.prioritise(session, runs[0], Priority.LOW, by=admin)
@@ -114,7 +114,7 @@ class TestTurns:
         assert taken(session, runs, count=6) == "ccbbaa"
 
     def test_a_trial_whose_holder_went_silent_is_taken_on_before_a_new_one_of_its_run(
-        self, session: Session, storage: Storage
+        self, session: Session, storage: FolderStorage
     ) -> None:
         run = make_run(session, storage, seeds=FIVE, train=2)
         trials.claim_trial(session, run.trials[3].id, by="worker", now=NOW)
@@ -126,7 +126,7 @@ class TestTurns:
 
 class TestPause:
     def test_nobody_takes_its_trials_until_it_goes_on_and_what_trains_is_asked_to_stop(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         run = make_run(session, storage, seeds=(0, 1), train=2)
         claim, trial = take(session, 0)
@@ -153,7 +153,7 @@ class TestPause:
         assert [line.details.get("paused") for line in lines if "paused" in line.details] == [False, True]
 
     def test_one_whose_supervisor_died_meanwhile_waits_like_the_others(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         run = make_run(session, storage, train=2)
         claim, trial = take(session, 0)
@@ -170,7 +170,7 @@ class TestPause:
             trials.beat(session, claim, now=LATER)
 
     def test_what_has_ended_or_is_being_cancelled_cannot_be_paused(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         over = make_run(session, storage, train=2, state="succeeded")
         cancelled = make_run(session, storage, train=2)
@@ -183,7 +183,7 @@ class TestPause:
 
 class TestTryAgain:
     def test_what_failed_waits_again_with_all_its_attempts_and_nobody_late_writes_to_it(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         run = make_run(session, storage, seeds=(0, 1, 2), train=2)
         for second in range(2):
@@ -205,7 +205,7 @@ class TestTryAgain:
             steering.retry_failed(session, run, seeds=[1], by=admin, now=LATER)
 
     def test_what_it_had_reached_counts_no_more_until_an_epoch_ends_and_all_its_time_is_there_again(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         run, other = (make_run(session, storage, seeds=seeds, train=2) for seeds in ((0, 1), (0,)))
         broken = run.trials[0].id
@@ -239,7 +239,7 @@ class TestTryAgain:
         assert trials.limited_seconds(session, broken) == 12.5
 
     def test_of_a_cancelled_run_nothing_is_tried_again(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         run = make_run(session, storage, train=2, state="failed")
         run.cancel_requested_at = NOW
@@ -250,7 +250,7 @@ class TestTryAgain:
 
 class TestRoutes:
     def test_programs_pause_go_on_prioritise_and_see_the_place(
-        self, client: TestClient, session: Session, storage: Storage
+        self, client: TestClient, session: Session, storage: FolderStorage
     ) -> None:
         first, second = (make_run(session, storage, seeds=(0, 1), train=2) for _ in range(2))
         session.commit()
@@ -268,7 +268,7 @@ class TestRoutes:
         assert client.patch(url, json={"priority": "highest"}).status_code == 422
 
     def test_people_do_the_same_on_the_page(
-        self, client: TestClient, session: Session, storage: Storage
+        self, client: TestClient, session: Session, storage: FolderStorage
     ) -> None:
         run = make_run(session, storage, seeds=(0, 1), train=2)
         broken = make_run(session, storage, train=2, state="failed")

@@ -17,7 +17,7 @@ from app.runs import service, steering
 from app.runs.errors import RunNotFound, RunNotOver
 from app.runs.models import Run, Trial, TrialState
 from app.runs.trials import CHECKPOINT, trial_prefix
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.accounts.conftest import committed  # noqa: F401  # a fixture
 from tests.factories import NOW, make_run, make_user
 
@@ -46,7 +46,7 @@ class Beside:
 
     def end(self) -> None:
         """Wait for its end."""
-        self._thread.join(30)
+        self._thread.join(300)
         assert not self._thread.is_alive()
 
 
@@ -57,7 +57,7 @@ def admin(committed: Database) -> User:  # noqa: F811
 
 
 @pytest.fixture
-def run(committed: Database, storage: Storage) -> Run:  # noqa: F811
+def run(committed: Database, storage: FolderStorage) -> Run:  # noqa: F811
     """A run that has failed and left a checkpoint."""
     with committed.write.begin() as session:
         run = make_run(session, storage, train=2, state="failed")
@@ -71,7 +71,7 @@ def retry(session: Session, run: Run, admin: User) -> None:
     steering.retry_failed(session, found, by=admin, now=NOW)
 
 
-def delete(session: Session, storage: Storage, run: Run, admin: User) -> None:
+def delete(session: Session, storage: FolderStorage, run: Run, admin: User) -> None:
     found = service.get_run(session, run.id, by=admin)
     removing.delete_run(session, storage, found, by=admin, now=NOW)
 
@@ -91,7 +91,7 @@ def states(database: Database) -> list[TrialState]:
 
 def test_what_somebody_lets_try_again_is_not_deleted_under_it(
     committed: Database,  # noqa: F811
-    storage: Storage,
+    storage: FolderStorage,
     run: Run,
     admin: User,
 ) -> None:
@@ -108,7 +108,7 @@ def test_what_somebody_lets_try_again_is_not_deleted_under_it(
 
 def test_what_somebody_deletes_is_not_tried_again(
     committed: Database,  # noqa: F811
-    storage: Storage,
+    storage: FolderStorage,
     run: Run,
     admin: User,
 ) -> None:
@@ -123,7 +123,7 @@ def test_what_somebody_deletes_is_not_tried_again(
 
 def test_a_checkpoint_from_which_somebody_lets_a_trial_go_on_stays(
     committed: Database,  # noqa: F811
-    storage: Storage,
+    storage: FolderStorage,
     run: Run,
     admin: User,
 ) -> None:
@@ -140,7 +140,7 @@ def test_a_checkpoint_from_which_somebody_lets_a_trial_go_on_stays(
 
 def test_what_is_deleted_and_tidied_up_after_at_once_goes_without_a_fault(
     committed: Database,  # noqa: F811
-    storage: Storage,
+    storage: FolderStorage,
     run: Run,
     admin: User,
 ) -> None:

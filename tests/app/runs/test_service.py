@@ -33,14 +33,16 @@ from app.runs.labels import thaw
 from app.runs.models import Run, TrialState
 from app.runs.pairs import look_at_pair
 from app.runs.pulse import pulse_of
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.files.label_table import TRUE
 from clarinet.recipes.doing import Doing
 from tests.app.runs.conftest import answered
 from tests.factories import NOW, make_campaign, make_dataset, make_run, make_user
 
 
-def start(session: Session, campaign: Campaign, target: Dataset, storage: Storage, **changes: Any) -> Run:
+def start(
+    session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage, **changes: Any
+) -> Run:
     details: dict[str, Any] = {
         "method": "clarinet-plus",
         "setting": "cc",
@@ -57,7 +59,7 @@ def start(session: Session, campaign: Campaign, target: Dataset, storage: Storag
 
 class TestStartRun:
     def test_each_seed_is_queued_and_published(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage
     ) -> None:
         run = start(session, campaign, target, storage, seeds=[3, 1])
 
@@ -66,7 +68,7 @@ class TestStartRun:
         assert session.info["jobs"] == [Job(jobs.TRAIN_TRIAL, (str(trial.id),)) for trial in run.trials]
 
     def test_the_journal_names_the_campaign(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, admin: User
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage, admin: User
     ) -> None:
         run = start(session, campaign, target, storage, by=admin)
         service.cancel_run(session, run, by=admin, now=NOW)
@@ -76,7 +78,7 @@ class TestStartRun:
         assert [line.details["campaign"] for line in lines] == [campaign.name] * 2
 
     def test_a_note_is_kept_and_the_journal_tells_of_it(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, admin: User
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage, admin: User
     ) -> None:
         run = start(session, campaign, target, storage, by=admin, note="first try")
         describe(session, run, note="second try", by=admin)
@@ -89,7 +91,7 @@ class TestStartRun:
         assert lines[1].details["run"] == run.number
 
     def test_only_admins_write_notes(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, annotator: User
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage, annotator: User
     ) -> None:
         run = start(session, campaign, target, storage)
 
@@ -98,7 +100,7 @@ class TestStartRun:
         assert run.note == ""
 
     def test_the_labels_are_frozen_as_they_are(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage
     ) -> None:
         run = start(session, campaign, target, storage)
 
@@ -114,7 +116,7 @@ class TestStartRun:
         assert facts["simulated_share"] == 0
 
     def test_labels_from_elsewhere_cannot_be_weighed_by_their_questions(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, admin: User
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage, admin: User
     ) -> None:
         labels = service.freeze_labels(session, campaign, setting="cc", by=admin, storage=storage)
         inverse: dict[str, Any] = {
@@ -133,7 +135,7 @@ class TestStartRun:
             service.start_run(session, replace(labels, facts=labels.facts | {"imported": 1}), **inverse)
 
     def test_the_share_of_simulated_answers_is_kept(
-        self, session: Session, target: Dataset, storage: Storage, annotator: User
+        self, session: Session, target: Dataset, storage: FolderStorage, annotator: User
     ) -> None:
         annotator.is_simulated = True
         campaign = answered(session, storage, by=annotator)
@@ -141,7 +143,7 @@ class TestStartRun:
         assert start(session, campaign, target, storage).snapshot_facts["simulated_share"] == 1
 
     def test_an_unfinished_campaign_weighs_classes_by_drawn_over_answered(
-        self, session: Session, target: Dataset, storage: Storage, annotator: User
+        self, session: Session, target: Dataset, storage: FolderStorage, annotator: User
     ) -> None:
         campaign = answered(session, storage, examples=120, answers=80, by=annotator)
 
@@ -152,7 +154,7 @@ class TestStartRun:
         assert labels.weights.sum() == pytest.approx(120)
 
     def test_equal_labels_are_one_file(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage
     ) -> None:
         first = start(session, campaign, target, storage)
         second = start(session, campaign, target, storage)
@@ -161,7 +163,7 @@ class TestStartRun:
         assert second.number == first.number + 1
 
     def test_the_config_is_the_presets_with_overrides_and_without_a_seed(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage
     ) -> None:
         run = start(session, campaign, target, storage, config={"epochs": 3, "distorted_share": 1})
 
@@ -171,7 +173,7 @@ class TestStartRun:
         assert "seed" not in run.config
 
     def test_too_few_labels_say_how_many_are_missing(
-        self, session: Session, target: Dataset, storage: Storage, annotator: User
+        self, session: Session, target: Dataset, storage: FolderStorage, annotator: User
     ) -> None:
         campaign = answered(session, storage, answers=10, by=annotator)
 
@@ -183,19 +185,19 @@ class TestStartRun:
         assert "jobs" not in session.info
 
     def test_a_draft_has_nothing_to_learn_from(
-        self, session: Session, target: Dataset, storage: Storage
+        self, session: Session, target: Dataset, storage: FolderStorage
     ) -> None:
         with pytest.raises(CampaignNotOpened):
             start(session, make_campaign(session, state="draft"), target, storage)
 
     def test_annotators_start_nothing(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, annotator: User
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage, annotator: User
     ) -> None:
         with pytest.raises(NotAllowed):
             start(session, campaign, target, storage, by=annotator)
 
     def test_the_target_must_be_ready_and_have_images(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage
     ) -> None:
         target.state = DatasetState.IMPORTING
         with pytest.raises(TargetNotReady, match="importing"):
@@ -207,13 +209,13 @@ class TestStartRun:
 
     @pytest.mark.parametrize("seeds", [[], list(range(21)), [1, 1], [-1], [2**31]])
     def test_bad_seeds_are_refused(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage, seeds: list[int]
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage, seeds: list[int]
     ) -> None:
         with pytest.raises(BadSeeds):
             start(session, campaign, target, storage, seeds=seeds)
 
     def test_a_refused_hyper_parameter_is_named(
-        self, session: Session, campaign: Campaign, target: Dataset, storage: Storage
+        self, session: Session, campaign: Campaign, target: Dataset, storage: FolderStorage
     ) -> None:
         with pytest.raises(BadConfig, match="Epochs is 0, but must lie between 1 and") as refused:
             start(session, campaign, target, storage, config={"epochs": 0})
@@ -223,7 +225,7 @@ class TestStartRun:
 
 class TestCancelRun:
     def test_what_waits_ends_at_once_and_what_trains_is_left_to_its_supervisor(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         run = make_run(session, storage, seeds=(0, 1))
         claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)
@@ -237,21 +239,23 @@ class TestCancelRun:
         assert trials.beat(session, claim, now=NOW).cancel_requested
 
     def test_a_finished_run_cannot_be_cancelled(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         run = make_run(session, storage, state="succeeded")
 
         with pytest.raises(RunIsOver):
             service.cancel_run(session, run, by=admin, now=NOW)
 
-    def test_annotators_cancel_nothing(self, session: Session, storage: Storage, annotator: User) -> None:
+    def test_annotators_cancel_nothing(
+        self, session: Session, storage: FolderStorage, annotator: User
+    ) -> None:
         with pytest.raises(NotAllowed):
             service.cancel_run(session, make_run(session, storage), by=annotator, now=NOW)
 
 
 class TestListRuns:
     def test_pages_follow_each_other_newest_first(
-        self, session: Session, storage: Storage, admin: User
+        self, session: Session, storage: FolderStorage, admin: User
     ) -> None:
         runs = [make_run(session, storage, train=2) for _ in range(3)]
 
@@ -264,7 +268,7 @@ class TestListRuns:
 
 class TestPulse:
     def test_it_tells_states_and_epochs_and_when_all_is_over(
-        self, session: Session, storage: Storage
+        self, session: Session, storage: FolderStorage
     ) -> None:
         run = make_run(session, storage, train=2)
         claim = trials.claim_trial(session, run.trials[0].id, by="worker", now=NOW)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from app.runs.labels import freeze, key_of, thaw
-from app.storage import Storage, StoredFileDamaged
+from app.storage import StoredFileDamaged
+from app.stores.folder import FolderStorage
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import LabelRow, Labels
 
@@ -20,7 +21,7 @@ COLUMNS = {"example_ids": "<i8", "positions": "<i8", "kinds": "|u1", "classes": 
 
 
 def test_a_snapshot_has_the_columns_that_it_always_had(tmp_path: Path) -> None:
-    storage = Storage(tmp_path)
+    storage = FolderStorage(tmp_path)
 
     digest = freeze(storage, Labels.of(ROWS, num_classes=3))
 
@@ -31,7 +32,7 @@ def test_a_snapshot_has_the_columns_that_it_always_had(tmp_path: Path) -> None:
 
 
 def test_one_that_was_damaged_is_said_until_the_same_labels_are_frozen_again(tmp_path: Path) -> None:
-    storage, labels = Storage(tmp_path), Labels.of(ROWS, num_classes=3)
+    storage, labels = FolderStorage(tmp_path), Labels.of(ROWS, num_classes=3)
     digest = freeze(storage, labels)
     storage.path(key_of(digest)).write_bytes(b"")
 
@@ -44,7 +45,7 @@ def test_one_that_was_damaged_is_said_until_the_same_labels_are_frozen_again(tmp
 
 @pytest.mark.parametrize("reader", ["thaw", "load_labels"])
 def test_what_was_frozen_is_read_as_the_same_table(reader: str, tmp_path: Path) -> None:
-    storage = Storage(tmp_path)
+    storage = FolderStorage(tmp_path)
     digest = freeze(storage, Labels.of(ROWS, num_classes=3))
 
     if reader == "thaw":

@@ -162,6 +162,34 @@ def test_time_left_is_the_rest_at_the_present_pace_less_what_has_passed() -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("epoch", "later_s", "is_ending", "is_late"),
+    [(4, 3, False, False), (4, 60, False, True), (10, 0, True, False), (10, 60, True, False)],
+)
+def test_what_takes_longer_than_the_pace_told_is_no_time_left_of_none(
+    epoch: int, later_s: int, is_ending: bool, is_late: bool
+) -> None:
+    run = make("r", [None])
+    latest = {run.trials[0].id: metric(run.trials[0], epoch, seconds=8)}
+
+    found = summarise(run, latest, scored=SCORED, now=NOW + timedelta(seconds=later_s))
+
+    assert (found.is_ending, found.is_late) == (is_ending, is_late)
+
+
+@pytest.mark.parametrize(("images", "is_small"), [(None, False), (108, True), (1949, True), (1950, False)])
+def test_answers_that_the_pictures_cannot_give_are_not_asked_for(images: int | None, is_small: bool) -> None:
+    run = make("s", [None])
+    run.snapshot_facts = {"classes": ["a", "b", "c"], "complementary": [100, 60, 40]}
+    lacking = {"estimate": None, "low": None, "high": None, "held_out": 15, "needed": 200, "missing": 3700}
+    latest = {run.trials[0].id: metric(run.trials[0], 10, estimate=lacking)}
+
+    found = summarise(run, latest, scored=NOTHING, source_images=images, now=NOW)
+
+    # Of three classes a picture has two that it is not: 1,950 have 3,900 answers, of which 200 are there.
+    assert found.source_is_small is is_small
+
+
 def test_queued_seeds_wait_for_the_one_that_trains() -> None:
     run = make("rqq", [None, None, None])
     latest = {run.trials[0].id: metric(run.trials[0], 5, seconds=10)}

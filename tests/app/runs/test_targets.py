@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 
 from app.datasets.models import Dataset
 from app.runs.targets import scored_images, scored_of, unscored_of
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.recipes.scoring import ScoredOn
 from tests.factories import make_dataset
 
@@ -46,7 +46,7 @@ def test_a_result_says_what_scored_it_and_an_earlier_one_knew_test_images_alone(
     assert scored_of({"scored_on": 7}) == ScoredOn(split="test", images=7, of=7)
 
 
-def test_an_imported_dataset_counts_what_a_trial_will_score(session: Session, storage: Storage) -> None:
+def test_an_imported_dataset_counts_what_a_trial_will_score(session: Session, storage: FolderStorage) -> None:
     """The other side is tests/worker/test_trial_data.py."""
     target = make_dataset(session, storage, class_names=("dog", "owl", "cat"), train=10, test=0)
 
@@ -75,7 +75,7 @@ def test_what_does_not_score_is_named_with_its_reason() -> None:
     )
     nothing = Dataset(class_names=None, test_per_class=[], train_per_class=[], test_count=1, train_count=4)
     assert unscored_of(nothing, ["cat", "dog"]) == (
-        "its images came without classes; ask people about the predictions once the run has ended"
+        "its images came without classes; once a run has ended, people can judge its predictions"
     )
     assert unscored_of(dataset([6, 4], [9, 9]), ["owl", "cat"]) == ""
 

@@ -11,9 +11,10 @@ from app import jobs
 from app.claims import LEASE, MAX_ATTEMPTS, Claim, ClaimLost
 from app.jobs import Job
 from app.runs import trials
+from app.runs.faults import Fault
 from app.runs.models import Metric, Trial, TrialState, last_metric_of
 from app.runs.workers import record_worker
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet.recipes.doing import Doing
 from tests.factories import NOW, make_run
 
@@ -21,7 +22,7 @@ LATER = NOW + LEASE + timedelta(seconds=1)
 
 
 @pytest.fixture
-def trial(session: Session, storage: Storage) -> Trial:
+def trial(session: Session, storage: FolderStorage) -> Trial:
     return make_run(session, storage, train=2).trials[0]
 
 
@@ -201,6 +202,8 @@ class TestGiveUpTrials:
             trials.record_doing(session, last, Doing("features", 0, 9))
             assert trials.give_up_trials(session, now) == 0
             now += LEASE + timedelta(seconds=1)
+        trial.fault = Fault.MACHINE  # of an older setback
+        session.flush()
 
         assert trials.claim_trial(session, trial.id, by="worker", now=now) is None
         assert trials.give_up_trials(session, now) == 1
@@ -209,6 +212,7 @@ class TestGiveUpTrials:
         assert trial.doing_now is None
         assert trial.failure is not None
         assert "3 times" in trial.failure
+        assert trial.fault is None  # nobody knows whose
         with pytest.raises(ClaimLost):  # the last holder only looked dead
             trials.record_epoch(session, last, report(1), now=now)
 

@@ -2,8 +2,10 @@
 
 import hashlib
 import re
+from datetime import timedelta
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -12,10 +14,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.campaigns.models import Campaign
+from app.clock import utc_now
 from app.datasets.models import Dataset
 from app.runs.models import Run
+from app.runs.workers import Machine, record_worker
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.runs.conftest import inputs_of
 from tests.factories import make_dataset
 
@@ -67,7 +71,7 @@ class TestWeights:
         )
 
     def test_a_file_for_the_recipes_network_is_offered_in_the_place_of_a_download(
-        self, client: TestClient, session: Session, campaign: Campaign, storage: Storage, folder: Path
+        self, client: TestClient, session: Session, campaign: Campaign, storage: FolderStorage, folder: Path
     ) -> None:
         photographs = make_dataset(session, storage, name="Streets", looks="photographs")
         digits = make_dataset(session, storage, name="Numbers")
@@ -93,7 +97,7 @@ class TestWeights:
         ]
         assert "trained weights from a file" in page
         assert "trained weights of ImageNet" in before
-        told = "The worker downloads these weights when the run starts. Where it has no network"
+        told = "lie neither on this server nor with a worker that is there"
         assert (told in before, told in page) == (True, False)
         first, second = session.scalars(select(Run).order_by(Run.number)).all()
         assert (first.preset, first.config["network"]["pretrained"]) == (
@@ -102,6 +106,34 @@ class TestWeights:
         )
         # The form was loaded for photographs, and the file is not for the digits' network.
         assert (second.preset, second.config["network"]["pretrained"]) == ("digits", "")
+
+    def test_weights_that_lie_nowhere_are_said_before_the_start_and_a_recipe_without_is_offered(
+        self, client: TestClient, session: Session, campaign: Campaign, storage: FolderStorage
+    ) -> None:
+        photographs = make_dataset(session, storage, name="Streets", looks="photographs")
+        about: dict[str, Any] = {"host": "h", "version": "", "memory_bytes": None, "memory_free_bytes": None}
+
+        def asked(*weights: str, ago: float = 0, recipe: str = "") -> str:
+            now = utc_now() - timedelta(seconds=ago)
+            machine = Machine(process="h:1", started_at=now, weights=list(weights), **about)
+            record_worker(session, "w", queues="gpu", device="CPU", machine=machine, now=now)
+            session.commit()
+            url = f"/campaigns/{campaign.id}/runs/new?target_dataset_id={photographs.id}&recipe={recipe}"
+            return unescape(client.get(url, headers=HTML).text)
+
+        nowhere = asked("resnet18-f37072fd.pth")
+        gone = asked("tf_efficientnet_lite0.in1k", ago=300)
+        there = asked("tf_efficientnet_lite0.in1k")
+        none_needed = asked(recipe="clarinet-plus/photographs-untrained")
+
+        told = "lie neither on this server nor with a worker that is there"
+        assert [told in page for page in (nowhere, gone, there, none_needed)] == [True, True, False, False]
+        assert "A worker has these weights." in there
+        [link] = re.findall(r'<a href="([^"]+)">take the preset without trained weights</a>', nowhere)
+        offered = client.get(link, headers=HTML).text
+        assert 'value="clarinet-plus/photographs-untrained" selected' in offered
+        assert f'value="{photographs.id}" selected' in offered
+        assert told not in offered
 
     def test_an_empty_folder_says_what_it_lacks(self, client: TestClient, folder: Path) -> None:
         page = client.get("/weights", headers=HTML).text
@@ -127,5 +159,5 @@ class TestWeights:
     ) -> None:
         form = client.get(f"/campaigns/{campaign.id}/runs/new", headers=HTML).text
 
-        assert 'href="http://testserver/weights"' in form
+        assert 'href="/weights"' in form
         assert annotator_client.get("/weights", headers=HTML).status_code == 403

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from app.clock import utc_now
 from app.runs import queue
 from app.runs.workers import SEPARATOR, Machine, record_worker
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.factories import make_run
 
 
@@ -26,7 +26,7 @@ def seen(session: Session, name: str, *, ago_s: float, queues: str = "gpu", proc
 
 
 def test_workers_say_what_they_are_and_train_and_silent_ones_come_last(
-    client: TestClient, session: Session, storage: Storage
+    client: TestClient, session: Session, storage: FolderStorage
 ) -> None:
     run = make_run(session, storage, seeds=(7,), train=2)
     seen(session, "a-silent", ago_s=200, process="cellar:1")

@@ -2,8 +2,6 @@
 
 import hashlib
 import io
-import zipfile
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,66 +12,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
-from app import jobs
+from app import claims, jobs
 from app.accounts.errors import NotAllowed
 from app.accounts.models import User
 from app.claims import MAX_ATTEMPTS
 from app.clock import utc_now
 from app.datasets import growing, importing, naming, service, versions
-from app.datasets.errors import BadClassNames, ClassesNotNumbers, DatasetNotReady, VersionPublished
+from app.datasets.errors import DatasetNotReady, VersionPublished
 from app.datasets.models import Dataset, DatasetState, DatasetVersion, Split
 from app.datasets.uploads import Upload
 from app.jobs import Job
 from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.datasets.files import images, npz_of, picture, zip_of
 from tests.factories import NOW, make_user
-from tests.worker.intake.conftest import examples_of, files_in
+from tests.worker.intake.conftest import PETS, Grow, Ready, examples_of, files_in, pets
 from worker import intake
 from worker.context import Context
 
-PETS = {"train/cat/1.png": 1, "train/dog/2.png": 2, "test/cat/3.png": 3}
 MORE = {"train/dog/4.png": 4, "train/owl/5.png": 5, "test/owl/6.png": 6}
-
-Grow = Callable[..., DatasetVersion]
-Ready = Callable[[bytes], Dataset]
-
-
-def pets(shades: Mapping[str, int]) -> bytes:
-    """A zip of tiny pictures, each of a shade of its own."""
-    return zip_of({path: picture(mode="L", shade=shade) for path, shade in shades.items()})
-
-
-@pytest.fixture
-def grow(session: Session, storage: Storage, admin: User, context: Context) -> Grow:
-    """Adds images by the test's admin and lets the worker take them in."""
-
-    def add(dataset: Dataset, data: bytes, *, work: bool = True, **choices: Any) -> DatasetVersion:
-        skip_known = choices.pop("skip_known", True)
-        sent = Upload(io.BytesIO(data), "more.zip", **choices)
-        addition = growing.add_images(
-            session, storage, dataset, sent, skip_known=skip_known, by=admin, now=NOW
-        )
-        session.commit()
-        if work:
-            intake.add_images(context, addition.id)
-            session.expire_all()
-        return addition
-
-    return add
-
-
-@pytest.fixture
-def ready(context: Context, session: Session, upload: Callable[..., Dataset]) -> Ready:
-    """Imports a dataset."""
-
-    def make(data: bytes) -> Dataset:
-        dataset = upload(data)
-        intake.import_dataset(context, dataset.id)
-        session.refresh(dataset)
-        assert dataset.state is DatasetState.READY
-        return dataset
-
-    return make
 
 
 def shades(session: Session, storage: Storage, dataset: Dataset) -> list[int]:
@@ -83,7 +40,7 @@ def shades(session: Session, storage: Storage, dataset: Dataset) -> list[int]:
 
 
 def test_further_images_join_behind_the_others_as_a_version(
-    session: Session, storage: Storage, ready: Ready, grow: Grow
+    session: Session, storage: FolderStorage, ready: Ready, grow: Grow
 ) -> None:
     dataset = ready(pets(PETS))
     before = [(row.id, row.digest, row.true_class) for row in examples_of(session, dataset)]
@@ -117,7 +74,7 @@ def test_further_images_join_behind_the_others_as_a_version(
 @given(st.data())
 def test_a_dataset_in_two_steps_is_the_dataset_in_one(
     session: Session,
-    storage: Storage,
+    storage: FolderStorage,
     ready: Ready,
     grow: Grow,
     data: st.DataObject,
@@ -198,7 +155,7 @@ def test_a_killed_import_leaves_the_old_version_and_starts_again(
 
 
 def test_two_who_add_at_once_get_a_version_each(
-    context: Context, session: Session, storage: Storage, ready: Ready, grow: Grow
+    context: Context, session: Session, storage: FolderStorage, ready: Ready, grow: Grow
 ) -> None:
     dataset = ready(pets(PETS))
     one = grow(dataset, pets({"train/cat/a.png": 11, "train/dog/b.png": 12}), work=False)
@@ -223,6 +180,23 @@ def test_two_who_add_at_once_get_a_version_each(
     assert sorted(shades(session, storage, dataset)) == sorted(set(shades(session, storage, dataset)))
 
 
+def test_numbers_of_shards_are_promised_once_also_where_nothing_came_of_it(
+    session: Session, storage: FolderStorage, ready: Ready, grow: Grow, admin: User
+) -> None:
+    dataset = ready(pets(PETS))
+    taken: list[str] = []
+    for shade in (11, 12, 13):
+        addition = grow(dataset, pets({"train/cat/a.png": shade}), work=False)
+        claim = claims.claim(session, DatasetVersion, addition.id, by="here", now=NOW)
+        assert claim is not None
+        taken += growing.take_shards(session, claim, 2, now=NOW)[1]  # and copies for a long time
+        growing.drop_addition(session, storage, addition, by=admin)
+        session.commit()
+
+    assert len(set(taken)) == 6
+    assert not [key for key in taken if storage.about(key)]
+
+
 def test_a_worker_that_lost_its_claim_publishes_nothing(
     context: Context, session: Session, ready: Ready, grow: Grow, admin: User
 ) -> None:
@@ -245,6 +219,7 @@ def test_a_worker_that_lost_its_claim_publishes_nothing(
     session.expire_all()
     assert (len(examples_of(session, dataset)), versions.additions_of(session, dataset.id)) == (3, [])
     assert all(name.startswith(f"datasets/{dataset.id}/") for name in files_in(storage))
+    assert len([name for name in files_in(storage) if "shard-" in name]) == 1  # what was copied is gone
 
 
 def test_what_was_tried_too_often_is_given_up(session: Session, ready: Ready, grow: Grow) -> None:
@@ -292,7 +267,7 @@ def test_a_bad_file_can_be_left_out_afterwards(
 
 
 def test_who_may_add_and_drop(
-    session: Session, storage: Storage, admin: User, ready: Ready, grow: Grow
+    session: Session, storage: FolderStorage, admin: User, ready: Ready, grow: Grow
 ) -> None:
     dataset = ready(pets(PETS))
     joined = grow(dataset, pets(MORE))
@@ -326,62 +301,6 @@ def test_a_deleted_dataset_takes_what_is_on_its_way_along(
 
     assert files_in(context.storage) == []
     assert session.query(DatasetVersion).count() == 0
-
-
-class TestNumbers:
-    def test_an_npz_may_name_its_classes(self, ready: Ready) -> None:
-        named = npz_of(
-            x_train=images(4, 5, 5),
-            y_train=np.array([0, 1, 1, 0]),
-            class_names=np.array(["Cat", "dog", "owl"]),
-        )
-
-        assert ready(named).class_names == ["Cat", "dog", "owl"]
-
-    def test_a_list_may_lie_beside_the_arrays(self, ready: Ready) -> None:
-        data = io.BytesIO(npz_of(x_train=images(2, 5, 5), y_train=np.array([0, 1])))
-        with zipfile.ZipFile(data, "a") as archive:
-            archive.writestr("classes.txt", "cat\ndog\n")
-
-        assert ready(data.getvalue()).class_names == ["cat", "dog"]
-
-    def test_names_that_are_given_go_first_and_join_by_sameness(
-        self, session: Session, ready: Ready, grow: Grow
-    ) -> None:
-        dataset = ready(pets(PETS))
-        numbered = npz_of(x_train=images(2, 6, 4), y_train=np.array([0, 1]))
-
-        refused = grow(dataset, numbered)
-        joined = grow(dataset, numbered, classes="DOG\ncat\n")
-        short = grow(
-            dataset, npz_of(x_train=images(2, 6, 4, seed=7), y_train=np.array([0, 1])), classes="dog"
-        )
-
-        assert "classes of these images are numbers" in (refused.failure or "")
-        assert joined.failure is None
-        assert dataset.class_names == ["cat", "dog"]
-        assert [row.true_class for row in examples_of(session, dataset)][3:] == [1, 0]
-        assert "only 1 of them" in (short.failure or "")
-
-    def test_numbers_can_be_named_later_in_every_version(
-        self, session: Session, admin: User, ready: Ready, grow: Grow
-    ) -> None:
-        dataset = ready(npz_of(x_train=images(2, 5, 5), y_train=np.array([0, 1])))
-        grow(dataset, npz_of(x_train=images(3, 5, 5, seed=3), y_train=np.array([0, 1, 2])))
-        assert dataset.class_names == ["0", "1", "2"]
-        with pytest.raises(BadClassNames):
-            naming.name_classes(session, dataset, ["cat", "dog"], by=admin)
-        with pytest.raises(BadClassNames):
-            naming.name_classes(session, dataset, ["cat", "dog", "CAT"], by=admin)
-
-        naming.name_classes(session, dataset, ["cat", "dog", "owl"], by=admin)
-        session.commit()
-
-        found = [version.class_names for version in versions.versions_of(session, dataset.id)]
-        assert found == [["cat", "dog"], ["cat", "dog", "owl"]]
-        assert dataset.class_names == ["cat", "dog", "owl"]
-        with pytest.raises(ClassesNotNumbers):
-            naming.name_classes(session, dataset, ["a", "b", "c"], by=admin)
 
 
 def test_jobs_are_asked_for(session: Session, ready: Ready, grow: Grow) -> None:

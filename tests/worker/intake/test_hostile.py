@@ -6,8 +6,9 @@ import pytest
 from sqlalchemy.orm import Session
 
 from app.datasets.models import Dataset, DatasetState
-from app.storage import Storage
-from tests.app.datasets.hostile import HOSTILE, Hostile
+from app.stores.folder import FolderStorage
+from tests.app.datasets.hostile import HOSTILE
+from tests.app.datasets.refused import Hostile
 from tests.worker.intake.conftest import examples_of, files_in
 from worker.context import Context
 from worker.intake import import_dataset
@@ -26,7 +27,7 @@ class TestHostileFiles:
         case: Hostile,
         context: Context,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         upload: Callable[..., Dataset],
     ) -> None:
         dataset = upload(case.make(), table=case.table)

@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 from app.datasets import service
 from app.datasets.images import example_bytes
 from app.datasets.models import Dataset, DatasetState, Split
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from clarinet import load_folder
 from tests.app.datasets.files import images, npz_of, picture, zip_of
-from tests.app.datasets.hostile import NAME
+from tests.app.datasets.refused import NAME
 from tests.clarinet.drawn import scenes, signs
 from tests.clarinet.factories import in_memory
 from tests.clarinet.looks import Stack
@@ -29,7 +29,7 @@ from worker.intake import import_dataset
 
 class TestImport:
     def test_class_folders(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         # A wrapping folder, what systems leave in it, and remarks do not count; 10 comes after 9.
         files = {
@@ -89,7 +89,7 @@ class TestImport:
         assert found == [("train", 0), ("train", None), ("test", 1)]
 
     def test_arrays_come_back_as_they_were(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         train, test = images(30, 7, 5, 3), images(10, 7, 5, 3, seed=1)
         labels = np.arange(30) % 3 * 2
@@ -156,7 +156,7 @@ class TestImport:
         looks: str,
         context: Context,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         upload: Callable[..., Dataset],
     ) -> None:
         """Training images tell, where there are some; imports of earlier versions did not look."""
@@ -175,7 +175,7 @@ class TestImport:
         self,
         context: Context,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         upload: Callable[..., Dataset],
         tmp_path: Path,
     ) -> None:
@@ -206,7 +206,7 @@ class TestImport:
 
     @pytest.mark.long
     def test_many_images_are_rows_in_order(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         count = intake.ROWS_AT_ONCE + 7
         train = images(count, 2, 2)
@@ -235,7 +235,7 @@ class TestImport:
         assert digests[0] == digests[1] != digests[2]
 
     def test_the_digest_is_over_the_digests_of_the_stored_bytes(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         dataset = upload(npz_of(x_train=images(5, 4, 4)))
 

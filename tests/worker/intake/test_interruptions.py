@@ -26,9 +26,9 @@ from app.datasets.uploads import Upload
 from app.db import Base, connect
 from app.jobs import Job
 from app.settings import Settings
-from app.storage import Storage
+from app.stores.folder import FolderStorage
 from tests.app.datasets.files import images, npz_of, picture, zip_of
-from tests.app.datasets.hostile import NAME
+from tests.app.datasets.refused import NAME
 from tests.factories import NOW, make_dataset, make_user
 from tests.worker.intake.conftest import examples_of, files_in
 from worker.context import Context
@@ -72,7 +72,7 @@ def when_reading(act: Callable[[int], None]) -> threading.Thread:
 class TestInterruptions:
     @pytest.mark.long
     def test_a_killed_reader_is_followed_by_another_attempt(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         dataset = upload(slow_upload())
         killer = when_reading(lambda reader: os.kill(reader, signal.SIGKILL))
@@ -105,7 +105,7 @@ class TestInterruptions:
 
     @pytest.mark.long
     def test_whoever_lost_the_claim_stops_and_leaves_nothing(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         dataset = upload(slow_upload())
 
@@ -123,7 +123,7 @@ class TestInterruptions:
         assert files_in(storage) == [f"uploads/{dataset.id}/data"]
 
     def test_what_a_dead_worker_left_is_swept_before_the_next_attempt(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         dataset = upload(npz_of(x_train=images(6, 4, 4)))
         long_ago = utc_now() - timedelta(minutes=5)
@@ -142,7 +142,7 @@ class TestInterruptions:
         assert files_in(storage) == [f"datasets/{dataset.id}/2/shard-00000.bin"]
 
     def test_a_held_import_is_left_alone(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         dataset = upload(npz_of(x_train=images(6, 4, 4)))
         assert claims.claim(session, Dataset, dataset.id, by="somebody else", now=utc_now())
@@ -155,7 +155,7 @@ class TestInterruptions:
         assert files_in(storage) == [f"uploads/{dataset.id}/data"]
 
     def test_a_repeated_message_changes_nothing(
-        self, context: Context, session: Session, storage: Storage, upload: Callable[..., Dataset]
+        self, context: Context, session: Session, storage: FolderStorage, upload: Callable[..., Dataset]
     ) -> None:
         dataset = upload(npz_of(x_train=images(6, 4, 4)))
         import_dataset(context, dataset.id)
@@ -170,7 +170,7 @@ class TestInterruptions:
         self,
         context: Context,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         upload: Callable[..., Dataset],
         published: list[Job],
     ) -> None:
@@ -201,7 +201,7 @@ class TestInterruptions:
         self,
         context: Context,
         session: Session,
-        storage: Storage,
+        storage: FolderStorage,
         admin: User,
         upload: Callable[..., Dataset],
     ) -> None:
@@ -235,7 +235,7 @@ import_dataset(Context.of(settings), UUID(sys.argv[2]))
 @pytest.mark.long
 def test_a_killed_worker_takes_its_reader_along_and_another_ends_the_import(tmp_path: Path) -> None:
     settings = Settings(environment="test", data_dir=tmp_path, _env_file=None)
-    database, storage = connect(settings.sqlalchemy_url), Storage(settings.artefact_dir)
+    database, storage = connect(settings.sqlalchemy_url), FolderStorage(settings.artefact_dir)
     Base.metadata.create_all(database.engine)
     with database.write.begin() as session:
         admin = make_user(session, role="admin")
@@ -250,7 +250,7 @@ def test_a_killed_worker_takes_its_reader_along_and_another_ends_the_import(tmp_
     worker.kill()
     worker.wait()
 
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 300
     while Path(f"/proc/{reader[0]}").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not Path(f"/proc/{reader[0]}").exists()

@@ -2,15 +2,16 @@
 
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from app import clock
 
-SKEW = timedelta(seconds=float(os.environ["SKEW_S"]))
+AHEAD_S = Path(os.environ["CLOCK_AHEAD_S"])  # a file with seconds, which may change at any moment
 
 
 def skewed() -> datetime:
     """What a clock says that somebody has set wrongly."""
-    return datetime.now(UTC) + SKEW
+    return datetime.now(UTC) + timedelta(seconds=float(AHEAD_S.read_text() or 0))
 
 
 clock.host_now = skewed

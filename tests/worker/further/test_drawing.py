@@ -1,7 +1,6 @@
 """A campaign asks about images that joined its dataset: drawn apart, checked apart, seen all at once."""
 
 from datetime import timedelta
-from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -15,57 +14,20 @@ from app.accounts.errors import NotAllowed
 from app.accounts.models import User
 from app.annotation import questions
 from app.annotation import service as annotation
-from app.annotation.errors import UnknownPicture
 from app.annotation.leasing import lease
-from app.annotation.models import Answer, AnswerValue, Purpose, Question
+from app.annotation.models import Answer, Question
 from app.campaigns import drawings, draws
 from app.campaigns import service as campaigns
 from app.campaigns.errors import NothingFurther, WrongCampaignState
 from app.campaigns.models import Campaign, FurtherDrawing
 from app.clock import utc_now
-from app.datasets.errors import ExampleNotFound
-from app.datasets.models import Dataset, DatasetVersion, Example
-from app.db import Database
-from app.quality import service as quality
-from app.quality.auditing import Audit
-from app.quality.errors import QuestionNotFound
-from app.settings import Settings
-from app.storage import Storage
-from tests.factories import NOW, answer, grow_rows, make_campaign, make_user, questions_of
+from app.datasets.models import Dataset, DatasetVersion
+from tests.factories import NOW, answer, grow_rows, make_user, questions_of
+from tests.worker.further.asking import ask, audited
 from worker import drawing
 from worker.context import Context
 
 HTML = {"accept": "text/html"}
-
-
-@pytest.fixture
-def context(settings: Settings, database: Database, storage: Storage) -> Context:
-    """What the worker gives its tasks; nothing is published."""
-    return Context(settings, database, storage, publish=lambda _: None)
-
-
-@pytest.fixture
-def grown(session: Session) -> Campaign:
-    """An open campaign of 20 images in two rounds; 25 further ones have joined since."""
-    campaign = make_campaign(session, examples=20, rounds=2)
-    grow_rows(session, session.get_one(Dataset, campaign.dataset_id), 25)
-    session.commit()
-    return campaign
-
-
-def ask(session: Session, campaign: Campaign, admin: User, context: Context) -> None:
-    """An admin asks for further questions, and a worker draws them."""
-    drawings.ask_further(session, campaign, by=admin, now=NOW)
-    session.commit()
-    drawing.draw_further(context, campaign.id)
-    session.expire_all()
-    session.refresh(campaign, ["classes"])
-
-
-def audited(session: Session, campaign: Campaign) -> Audit:
-    """Everything drawn anew."""
-    campaign = campaigns.any_campaign(session, campaign.id)
-    return quality.audit(session, campaign, now=NOW, has_seed=True, recompute=True)
 
 
 def test_further_questions_follow_from_a_seed_of_their_own(
@@ -290,76 +252,6 @@ def test_a_drawing_that_always_dies_is_given_up_and_can_be_asked_for_again(
     ask(session, grown, admin, context)
 
     assert grown.question_count == 90
-
-
-def test_the_same_picture_is_not_asked_about_again_where_twins_are_skipped(
-    context: Context, session: Session, grown: Campaign, admin: User
-) -> None:
-    grown.skip_twins = True
-    positions = Example.dataset_id == grown.dataset_id
-    one, other = session.scalars(
-        select(Example).where(positions, Example.position.in_([3, 30])).order_by(Example.position)
-    )
-    other.digest = one.digest
-    session.commit()
-
-    assert drawings.further_images(session, grown) == 24
-    ask(session, grown, admin, context)
-
-    assert grown.question_count == 40 + 48
-    assert audited(session, grown).passed
-
-
-def test_pictures_that_are_not_asked_about_yet_are_no_known_ones_and_nobody_settles_them(
-    context: Context, session: Session, grown: Campaign, admin: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later = select(Example.id).where(Example.dataset_id == grown.dataset_id, Example.position >= 20)
-    known = [annotation.KnownPicture(id_, 0) for id_ in session.scalars(later.limit(1))]
-    with pytest.raises(UnknownPicture):
-        annotation.mark_known(session, grown, known, by=admin)
-    session.refresh(grown, ["classes"])
-    some = annotation.some_known(session, grown, per_class=100)
-    assert (len(some), {item.example_id for item in some} & set(session.scalars(later))) == (20, set())
-    drawings.ask_further(session, grown, by=admin, now=NOW)
-    session.commit()
-    real = drawings.finish_drawing
-
-    def before_they_are_seen(work: Session, *details: Any, **further: Any) -> None:
-        campaign = campaigns.any_campaign(work, grown.id)
-        hidden = work.scalars(select(Question).where(Question.drawing == 2)).first()
-        assert hidden is not None
-        with pytest.raises(ExampleNotFound):
-            quality.review_picture(work, campaign, hidden.example_id, kept=False, by=admin, now=NOW)
-        with pytest.raises(QuestionNotFound):
-            quality.decide(work, campaign, hidden.id, AnswerValue.NO, by=admin, now=NOW)
-        real(work, *details, **further)
-
-    monkeypatch.setattr(drawings, "finish_drawing", before_they_are_seen)
-    drawing.draw_further(context, grown.id)
-
-    session.expire_all()
-    session.refresh(grown, ["classes"])
-    assert grown.question_count == 90
-    annotation.mark_known(session, grown, known, by=admin)
-
-
-def test_a_known_picture_stands_behind_one_that_joined_when_it_did(
-    context: Context, session: Session, grown: Campaign, admin: User
-) -> None:
-    grown.gold_share = 0.5  # one behind each other question
-    ask(session, grown, admin, context)
-    known = annotation.some_known(session, grown, per_class=100)
-    annotation.mark_known(session, grown, known, by=admin)
-
-    _, leased = lease(session, grown.id, count=100, by=make_user(session), now=NOW)
-
-    rows = [session.get_one(Question, item.id) for item in leased.questions]
-    pairs = [(host, gold) for host, gold in pairwise(rows) if gold.purpose is Purpose.GOLD]
-    for _, gold in pairs:
-        joined_first = session.get_one(Example, gold.example_id).position < 20
-        assert joined_first == (gold.drawing == 1)
-    # Of the first drawing's there are not enough for all of its questions.
-    assert {gold.drawing for host, gold in pairs if host.drawing == 2} == {2}
 
 
 def test_pages_and_api(

@@ -1,0 +1,215 @@
+"""Label Studio's JSON, its tasks one by one, as what they say. Pure."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from app.annotation.models import AnswerValue
+from app.labels.errors import BadImport
+from app.labels.exports import label_studio
+from app.labels.importing.said import (
+    NOT_LABELS,
+    AnswerInFile,
+    BadLine,
+    Reading,
+    answer_of,
+    cell,
+    person,
+    time_of,
+    whole_if_any,
+)
+from app.labels.importing.said import whole as whole_number
+from clarinet.files.json_text import KeyTwice, once
+from clarinet.recipes.counting import many
+
+_NO_JSON = "The file begins like JSON and is none. Nothing was stored."
+_SPACE = re.compile(r"[ \t\r\n]*")
+# Of a picture here, as exports have it; another server has datasets of other ids, and its own numbers.
+_IMAGE = re.compile(r"/datasets/([\da-fA-F-]{32,36})/examples/(\d{1,18})/image(?:[?#].*)?$")
+# Words in the name of a control that may turn around what is chosen in it.
+_DENYING = """
+not no non isnt arent never without wrong incorrect false invalid negative neg reject rejected rejects
+mismatch exclude excluded absent nicht kein keine falsch ohne pas faux sans sin ninguno
+"""
+_NUMBERED = re.compile(r"/examples/\d+/image")
+
+
+@dataclass(slots=True)
+class Tasks:
+    """The tasks of a file.
+
+    Args:
+        text: of the file.
+        dataset: id of the campaign's; "" where nobody knows it, and no address of a picture counts.
+        remarks: what the admin should know, in sentences; whole once all tasks were read.
+    """
+
+    text: str
+    dataset: str = ""
+    remarks: list[str] = field(default_factory=list)
+    reading: Reading = Reading.EITHER
+    _left: Counter[str] = field(default_factory=Counter)  # what was not read, and how often
+    _addresses: dict[str, str] = field(default_factory=dict)  # of people, by their number in Label Studio
+
+    def __iter__(self) -> Iterator[AnswerInFile | BadLine]:
+        for number, task in enumerate(_items(self.text), 1):
+            try:
+                yield from self._of_task(task, number)
+            except BadLine as bad:
+                yield bad
+            except (KeyError, TypeError, AttributeError, IndexError, RecursionError):
+                yield BadLine(number, "is not what Label Studio exports (its JSON, not JSON-MIN)")
+        self.remarks += [f"{many(count, what)} not read." for what, count in sorted(self._left.items())]
+
+    def _of_task(self, task: dict[str, Any], number: int) -> Iterator[AnswerInFile]:
+        data = task["data"]
+        if data.get("purpose") in NOT_LABELS:
+            self._left["task of the purpose gold or evaluation"] += 1
+            return
+        annotations = [one for one in task.get("annotations", ()) if not one.get("was_cancelled")]
+        if not annotations:
+            self._left["task without an annotation"] += 1
+        self._left.update("prediction of a model" for _ in task.get("predictions") or ())
+        for annotation in annotations:
+            yield from self._of_annotation(annotation, data, number)
+
+    def _of_annotation(
+        self, annotation: dict[str, Any], data: dict[str, Any], number: int
+    ) -> Iterator[AnswerInFile]:
+        position = data.get("position")
+        filename = cell(str(data.get("filename") or ""), number)
+        is_told = bool(filename) or position is not None
+        given = data.get("example_id")
+        example_id = whole_if_any(given) if is_told else self._example_id(data, number)
+        classes: dict[str, str] = {}  # that it is, by control
+        for region in annotation["result"]:
+            if region.get("type") != "choices":
+                self._left[f"region of the type {str(region.get('type'))[:40]!r}"] += 1
+                continue
+            note = (region.get("meta") or {}).get("text") or [""]
+            who = self._who(annotation.get("completed_by", note[0]))
+            for class_name, value in _chosen(region, data, number, classes):
+                yield AnswerInFile(
+                    number,
+                    filename=filename,
+                    position=whole_number(position, number),
+                    example_id=example_id,
+                    class_name=class_name,
+                    value=value,
+                    annotator=person(str("" if who is None else who)),
+                    answered_at=time_of(annotation.get("created_at") or "", number),
+                )
+
+    def _who(self, by: Any) -> Any:
+        """Whom a task names: by address, where it tells it beside the number."""
+        if not isinstance(by, dict):
+            return by
+        number, address = by.get("id"), by.get("email")
+        if number not in (None, "") and address:
+            self._addresses.setdefault(person(str(number)), person(str(address)))
+        return address or number
+
+    def named(self, said: AnswerInFile) -> AnswerInFile:
+        """The same, by the person's address if a task tells it of their number; once all tasks were read."""
+        address = self._addresses.get(said.annotator)
+        return replace(said, annotator=address) if address else said
+
+    def _example_id(self, data: dict[str, Any], number: int) -> int | None:
+        """The picture by its number here, as `example_id` or the address in `image` say; None: neither does.
+
+        Raises:
+            BadLine: the address is of another dataset, where the number is another picture's, or both differ.
+        """
+        told = whole_number(data.get("example_id"), number)
+        address = str(data.get("image") or "")
+        found = _IMAGE.search(address)
+        if found is None:
+            if told is None and _NUMBERED.search(address):
+                raise BadLine(number, f"names the picture {address[:200]!r}, which is no address of one here")
+            return told
+        if found[1].replace("-", "").lower() != self.dataset.replace("-", ""):
+            raise BadLine(
+                number,
+                f"is about a picture of the dataset {found[1]}, which is not this campaign's, and a number "
+                "means another picture there; give the picture's filename or position in the task's data",
+            )
+        if told is not None and told != int(found[2]):
+            raise BadLine(number, f"says example_id {told}, and {found[2]} in the address of its image")
+        return int(found[2])
+
+
+def _items(text: str) -> Iterator[Any]:
+    """The items of a JSON array one by one: a large file as objects takes thirty times its size."""
+    place = _past_space(text, 0)
+    if text[place] != "[":
+        raise BadImport(
+            "The file is no list of Label Studio tasks. JSON lines and other JSON are not taken: save the "
+            "labels as CSV. Nothing was stored."
+        )
+    decoder = json.JSONDecoder(object_pairs_hook=once)
+    place = _past_space(text, place + 1)
+    try:
+        while text[place] != "]":
+            item, place = decoder.raw_decode(text, place)
+            yield item
+            place = _past_space(text, place)
+            if text[place] == ",":
+                place = _past_space(text, place + 1)
+            elif text[place] != "]":
+                raise BadImport(_NO_JSON)
+        if _past_space(text, place + 1) != len(text):
+            raise BadImport(_NO_JSON)
+    except KeyTwice as bad:
+        raise BadImport(
+            f"The file has an object with the key {bad.key[:40]!r} twice. Nothing was stored."
+        ) from bad
+    except (ValueError, RecursionError, IndexError) as error:
+        raise BadImport(_NO_JSON) from error
+
+
+def _words(name: str) -> list[str]:
+    """Of a control's name: parted by what is no letter, and by capitals."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("'", ""))
+    return re.split(r"[\W\d_]+", apart.casefold())
+
+
+def _past_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    assert found is not None  # it matches nothing, too
+    return found.end()
+
+
+def _chosen(
+    region: dict[str, Any], data: dict[str, Any], number: int, classes: dict[str, str]
+) -> Iterator[tuple[str, AnswerValue]]:
+    """Class and value of each choice: an answer to the task's class, or classes that it is or is not.
+
+    `classes`: what other controls of the annotation have said that it is, by control.
+    """
+    choices = [cell(str(choice), number) for choice in region["value"]["choices"]]
+    control = str(region["from_name"])
+    if control == label_studio.ANSWER:
+        for choice in choices:
+            yield cell(str(data["class_name"]), number), answer_of(choice, number)
+    elif control == label_studio.IS_NOT:
+        for choice in choices:
+            yield choice, AnswerValue.NO
+    else:
+        if not set(_DENYING.split()).isdisjoint(_words(control)):
+            raise BadLine(
+                number,
+                f"chooses in the control {control[:40]!r}, which sounds like a no; call it not_class if the "
+                "picture is none of what is chosen there, class if it is, or else take it out",
+            )
+        if len(choices) > 1:
+            raise BadLine(number, f"chooses {len(choices)} classes at once")
+        for choice in choices:
+            if any(choice != other for other in classes.values()):
+                other, said = next(iter(classes.items()))
+                told = f"says {said[:40]!r} in {other[:40]!r} and {choice[:40]!r} in {control[:40]!r}"
+                raise BadLine(number, f"{told}; export one control of classes alone")
+            classes[control] = choice
+            yield choice, AnswerValue.YES

@@ -1,0 +1,62 @@
+"""Whether outside workers can reach their code: whether enough is left to ask."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from app.annotation import service as annotation
+from app.campaigns.models import Campaign, CampaignState
+from app.members.models import WorkerLink
+from app.members.workers import ShownWorker
+
+
+def shortages(
+    session: Session,
+    campaign: Campaign,
+    links: Sequence[WorkerLink],
+    workers: Sequence[ShownWorker],
+    *,
+    now: datetime,
+) -> list[str]:
+    """Sentences for an admin: which codes cannot be reached as the campaign stands; none of a draft."""
+    if campaign.state not in (CampaignState.OPEN, CampaignState.PAUSED):
+        return []
+    live = [link for link in links if link.ended_at is None and link.workers < link.max_workers]
+    progress = annotation.progress(session, campaign, now=now)
+    found = [
+        f"{_named(link)} wants {link.answers_needed} answers of each worker, and {progress.waiting} "
+        "questions are left: nobody who comes now can reach its code. End it, or add questions."
+        for link in live
+        if link.answers_needed > progress.waiting
+    ]
+    needed = {link.id: link.answers_needed for link in links}
+    missing = sum((link.max_workers - link.workers) * link.answers_needed for link in live) + sum(
+        needed[worker.link_id] - worker.answers for worker in workers if not worker.is_complete
+    )
+    if missing and not found and progress.to_go is not None and missing > progress.to_go:
+        found.append(
+            f"The codes of all these workers need {missing} more answers, and about {round(progress.to_go)} "
+            "are to come, of whomever: some will find nothing left to answer."
+        )
+    return found
+
+
+def without_more(session: Session, campaign: Campaign, workers: Sequence[ShownWorker]) -> Collection[UUID]:
+    """Workers who have no code by a link and may be asked nothing more, as the campaign stands."""
+    return {
+        worker.user_id
+        for worker in workers
+        if not worker.is_complete and not may_come(session, campaign, worker.user_id)
+    }
+
+
+def may_come(session: Session, campaign: Campaign, user_id: UUID) -> bool:
+    """Whether this person may be asked more, now or when others have answered."""
+    is_over = campaign.state is CampaignState.CLOSED
+    return not is_over and annotation.has_more(session, campaign, user_id)
+
+
+def _named(link: WorkerLink) -> str:
+    return f"The study “{link.note}”" if link.note else f"The link with the code {link.code}"

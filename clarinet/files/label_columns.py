@@ -1,0 +1,110 @@
+"""The columns of a table of labels, for the library: each is understood, told of, or refused."""
+
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clarinet.files.names import in_a_row
+from clarinet.files.tables import BadTable, TextTable, text_of, unread_columns
+from clarinet.files.yes_no import Sayings
+from clarinet.recipes.errors import ColumnsLeftOut, DataError
+
+FILENAMES = ("filename", "file")
+IDS = ("id", "image_id")  # where there is no file name: one without its ending, as in tables of Kaggle
+NAMES = ("class_name", "label_name")  # of columns that name classes, whatever they look like
+CLASSES = (*NAMES, "class_index", "label", "class")
+ANSWERS = ("kind", "answer", "value")
+# What the application hands out beside them; of these the library needs none.
+HANDED_OUT = ("example_id", "answers", "imported")
+# What is read of labels by position, and needless beside labels by file name.
+OF_POSITIONS = ("num_classes", "num_images", "probability", "excluded")
+KNOWN = frozenset({*FILENAMES, *IDS, *CLASSES, *ANSWERS, *HANDED_OUT, *OF_POSITIONS, "position", "weight"})
+
+
+def label_table(path: Path) -> TextTable:
+    """A table of labels, of which the first line was read.
+
+    Raises:
+        DataError: it is no text, or has a column twice.
+    """
+    try:
+        return TextTable.of(text_of(path.read_bytes()), known=KNOWN)
+    except BadTable as bad:
+        raise DataError(f"{path} {bad.why}") from bad
+
+
+def records_of(path: Path, table: TextTable) -> Iterator[tuple[int, dict[str, str]]]:
+    """The line's number and the cells by column of each line.
+
+    Raises:
+        DataError: a line that has more cells than there are columns, or is no CSV.
+    """
+    try:
+        for line, row in table.rows():
+            if len(row) > len(table.names):
+                told = f"has {len(row)} values, and its first line names {len(table.names)}"
+                raise DataError(f"line {line} of {path} {told}")
+            # What a short line leaves out is empty.
+            cells = table.cells([*row, *[""] * (len(table.names) - len(row))])
+            yield line, {name: cell.strip() for name, cell in cells.items()}
+    except BadTable as bad:
+        raise DataError(f"{path} {bad.why}") from bad
+
+
+def unread_in(path: Path, table: TextTable, used: Collection[str]) -> list[str]:
+    """The columns that nobody reads, to be told of.
+
+    Raises:
+        DataError: one of them says yes or no, or has no name.
+    """
+    try:
+        return table.unread({*used, *HANDED_OUT, *OF_POSITIONS})
+    except BadTable as bad:
+        raise DataError(f"{path} {bad.why}") from bad
+
+
+def tell_unread(path: Path, unread: Sequence[str]) -> None:
+    """Warn of columns, or keys, that nobody reads."""
+    if unread:
+        verb = "column is" if len(unread) == 1 else "columns are"
+        warnings.warn(f"{path}: the {verb} not read: {', '.join(unread)}", ColumnsLeftOut, stacklevel=2)
+
+
+def only_one(path: Path, columns: Collection[str], names: Sequence[str], what: str) -> str | None:
+    """The column of those names that there is, or None.
+
+    Raises:
+        DataError: there are several.
+    """
+    found = [name for name in names if name in columns]
+    if len(found) > 1:
+        raise DataError(
+            f"{path} has the columns {in_a_row(found)}, which could both be {what}; keep the one that is"
+        )
+    return found[0] if found else None
+
+
+@dataclass(slots=True)
+class Keys:
+    """The keys of JSON lines that nobody reads, with what they say; as columns are judged."""
+
+    used: Collection[str]
+    _said: dict[str, Sayings] = field(default_factory=dict)
+    _row: int = 0
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """A further line."""
+        for key in entry.keys() - set(self.used):
+            value = entry[key]
+            text = "" if value is None else str(value) if isinstance(value, str | int | float) else "..."
+            self._said.setdefault(key, Sayings()).add(text, self._row)
+        self._row += 1
+
+    def unread_in(self, path: Path) -> list[str]:
+        """As the function of this name gives a table's columns."""
+        try:
+            return unread_columns(dict(enumerate(sorted(self._said.items()))))
+        except BadTable as bad:
+            raise DataError(f"{path} {bad.why.replace('the column', 'the key')}") from bad

@@ -1,0 +1,58 @@
+"""What trials train on here. Imports no torch: who asks must not load it."""
+
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+QUERY = ("--query-gpu=name,memory.total,memory.free", "--format=csv,noheader,nounits")
+FIGURES = 2  # behind the name
+KIBIBYTE, MEBIBYTE = 1024, 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What trials train on, in words, and its memory where something tells it."""
+
+    words: str
+    memory_bytes: int | None
+    memory_free_bytes: int | None
+
+
+def look_at_device(wanted: str) -> Device:
+    """What trials will train on. Asks the driver's tool: this process must not load torch."""
+    if wanted != "cpu" and (tool := shutil.which("nvidia-smi")):
+        # Of several GPUs a worker trains on the first that it is given.
+        own = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+        try:
+            found = subprocess.run(
+                [tool, *([f"--id={own}"] if own else []), *QUERY],
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=True,
+            ).stdout.splitlines()
+        except (OSError, subprocess.SubprocessError):
+            found = []
+        if found:
+            name, _, memory = found[0].partition(",")
+            sizes = [_bytes(size, MEBIBYTE) for size in memory.split(",")]
+            total, free = sizes if len(sizes) == FIGURES else (None, None)
+            return Device(name.strip()[:120], total, free)
+    return Device(f"CPU ({platform.machine()})", *_host_memory())
+
+
+def _host_memory() -> tuple[int | None, int | None]:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None, None
+    told = {name: size.split()[0] for name, _, size in (line.partition(":") for line in lines)}
+    return _bytes(told.get("MemTotal", ""), KIBIBYTE), _bytes(told.get("MemAvailable", ""), KIBIBYTE)
+
+
+def _bytes(number: str, unit: int) -> int | None:
+    """Some drivers say that they do not know."""
+    return int(number) * unit if number.strip().isdecimal() else None

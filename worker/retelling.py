@@ -1,0 +1,61 @@
+"""What a training prints, told again in the log of its worker, which machines read."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import structlog
+
+from app.lines import Tracebacks
+
+EVERY_S = 1.0
+AT_ONCE_BYTES = 256 * 1024
+LONGEST = 8000  # characters of one text
+
+log = structlog.get_logger()
+
+
+@contextmanager
+def retold(path: Path, **ids: str) -> Iterator[None]:
+    """Log what is written to the file while the block lasts, with these ids; tracebacks in one line."""
+    ended = threading.Event()
+    tracebacks = Tracebacks()
+
+    def look(file: IO[bytes]) -> bool:
+        begin = file.tell()
+        lines, whole, _ = file.read(AT_ONCE_BYTES).rpartition(b"\n")
+        file.seek(begin + len(lines) + len(whole))
+        for line in lines.decode(errors="replace").splitlines() if whole else []:
+            for text in tracebacks.given(line):
+                _tell(text, ids)
+        return bool(whole)
+
+    def watch(file: IO[bytes]) -> None:
+        while not ended.wait(EVERY_S):
+            look(file)
+
+    with path.open("ab+") as file:  # at its end: earlier attempts were told
+        thread = threading.Thread(target=watch, args=(file,), name="retelling", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            while look(file):
+                pass
+            for text in (*tracebacks.given(file.read(LONGEST).decode(errors="replace")), *tracebacks.rest()):
+                _tell(text, ids)
+
+
+def _tell(text: str, ids: dict[str, str]) -> None:
+    if not text.strip():
+        return
+    said: Any = text[:LONGEST]
+    if text.startswith("{"):  # our own lines are JSON already
+        with suppress(ValueError):
+            said = json.loads(text)
+    log.info("trainer.said", said=said, **ids)
