@@ -12,7 +12,7 @@ from app.datasets.intake.reading import Reading, check_total, checked_classes
 from app.datasets.intake.shards import Incoming
 from app.datasets.intake.tables import WANTED, NoTable, Table, is_table, read_table
 from app.datasets.intake.zips import Archive
-from clarinet.files.folders import Placement, around_told, class_list, place, require_told_apart
+from clarinet.files.folders import Placed, Placement, around_told, class_list, place, require_told_apart
 from clarinet.files.kinds import (
     begins_as_image,
     doubles_told,
@@ -21,10 +21,12 @@ from clarinet.files.kinds import (
     no_pictures_told,
     split_off_doubles,
 )
-from clarinet.files.names import as_listed, class_lines, in_a_row, numbers_among, sameness
+from clarinet.files.names import NO_LABEL, as_listed, class_lines, in_a_row, numbers_among
+from clarinet.files.no_class import VOID, is_called, means_missing, odd_number
 from clarinet.files.pictures import Change
 from clarinet.files.refusal import Refused, shown
 from clarinet.files.splits import SPLITS
+from clarinet.recipes.counting import is_or_are, many
 
 HEAD_BYTES = 512
 EXPECTED = (
@@ -35,21 +37,20 @@ OF_CLASSES = {"txt", "json", "xml", "mat", "xlsx", "ods", "yaml", "yml", "pkl", 
 SUBMISSION = "submission"  # in the names of tables of Kaggle that show how answers look, and are none
 # Of programs that pack what they write as a zip; nobody means pictures in them.
 DOCUMENTS = {"xlsx", "docx", "pptx", "ods", "odt", "odp", "epub"}
-# How programs write that something is missing.
-NOT_KNOWN = {"na", "n/a", "nan", "null", "none", "unknown", "no label", "nolabel", "unlabeled", "unlabelled"}
-NOT_KNOWN |= {"-1", "-", "--", "?", "??"}
 
 
-def read_folders(archive: Archive, *, class_names: Sequence[str] = ()) -> Reading:
+def read_folders(archive: Archive, *, class_names: Sequence[str] = (), no_label: str = "") -> Reading:
     """The images of a zip: as tables in it say, and else by class folders, below `train` and `test` or not.
 
     Args:
         archive: the zip.
         class_names: of the dataset that the images join; empty for a new one.
+        no_label: what is written in place of a class where nobody knows it; "" where nobody said so.
 
     Raises:
         Refused: tables alone could tell the classes, and none has a column of file names. Or images that join
-            others lie in one folder, which could be a class.
+            others lie in one folder, which could be a class; or a class is called by a number that may stand
+            for none, if nobody says whether it does.
     """
     tables, others = _tables(archive)
     found = _look(archive, others)
@@ -58,14 +59,18 @@ def read_folders(archive: Archive, *, class_names: Sequence[str] = ()) -> Readin
     if others and not tables and not any(one.class_name for one in placement.placed):
         raise Refused(others[0], WANTED)
     placement.remarks.extend(f'"{path}" names no images and was left out' for path in others)
-    return _reading(archive, _classed(archive, placement, tables, found, class_names), found, tables)
+    classed = _classed(archive, placement, tables, found, class_names)
+    return _reading(archive, classed, found, tables, class_names=class_names, no_label=no_label)
 
 
-def read_with_table(archive: Archive, table: Table, *, class_names: Sequence[str] = ()) -> Reading:
+def read_with_table(
+    archive: Archive, table: Table, *, class_names: Sequence[str] = (), no_label: str = ""
+) -> Reading:
     """The images that a table beside the zip names, in its order within each split; see `read_folders`."""
     found = _look(archive, ())
     placement = place(found.images, archive.name, class_names=class_names)
-    return _reading(archive, _classed(archive, placement, [table], found, class_names), found, [table])
+    classed = _classed(archive, placement, [table], found, class_names)
+    return _reading(archive, classed, found, [table], class_names=class_names, no_label=no_label)
 
 
 def _tables(archive: Archive) -> tuple[list[Table], list[str]]:
@@ -140,9 +145,18 @@ def _holds_image(archive: Archive, path: str) -> bool:
     return begins_as_image(head)
 
 
-def _reading(archive: Archive, placement: Placement, found: _Found, tables: Sequence[Table]) -> Reading:
+def _reading(
+    archive: Archive,
+    placement: Placement,
+    found: _Found,
+    tables: Sequence[Table],
+    *,
+    class_names: Sequence[str],
+    no_label: str,
+) -> Reading:
     """Images with their places. A class that a column of a table is about is there without an image, too."""
-    placed, remarks = placement.placed, [*placement.remarks, *found.remarks]
+    remarks = [*placement.remarks, *found.remarks]
+    placed = _without(placement.placed, no_label, remarks)
     refused = [*found.refused, *placement.refused]
     if not refused and not archive.refused:
         if not placed and found.remarks:
@@ -155,14 +169,15 @@ def _reading(archive: Archive, placement: Placement, found: _Found, tables: Sequ
             for split in SPLITS
         }
     )
-    columns = [name for table in tables for name in table.classes]
-    class_names = _classes(archive, names, columns, remarks) if names else None
+    columns = [name for table in tables for name in table.classes if not is_called(name, no_label)]
+    known = None if no_label else class_names
+    in_order = _classes(archive, names, columns, remarks, known=known) if names else None
     if not names and found.telling:
         remarks.append(
             f'No image has a class; if "{shown(found.telling[0])}" tells classes, write them as a table: a '
             ".csv with the first line filename,class"
         )
-    labels = dict(zip(names, numbers_among(class_names or (), names), strict=True))
+    labels = dict(zip(names, numbers_among(in_order or (), names), strict=True))
     changes: Counter[Change] = Counter()
 
     def pictures() -> Iterator[Incoming | Refused]:
@@ -179,7 +194,7 @@ def _reading(archive: Archive, placement: Placement, found: _Found, tables: Sequ
 
     return Reading(
         len(placed),
-        class_names,
+        in_order,
         pictures(),
         refused=refused,
         remarks=remarks,
@@ -188,30 +203,68 @@ def _reading(archive: Archive, placement: Placement, found: _Found, tables: Sequ
     )
 
 
-def _means_missing(name: str) -> bool:
-    return sameness(name).strip("<>#").replace("_", " ") in NOT_KNOWN
+def _without(placed: Sequence[Placed], no_label: str, remarks: list[str]) -> list[Placed]:
+    """Those images, of no class where theirs is what somebody said to stand for none, which is told."""
+    found = [
+        one._replace(class_name=None) if one.class_name and is_called(one.class_name, no_label) else one
+        for one in placed
+    ]
+    if no_label and no_label != str(NO_LABEL):
+        count = sum(one is not other for one, other in zip(found, placed, strict=True))
+        of_it = f'of "{shown(no_label)}", which stands for no class'
+        remarks.append(f"{many(count, 'image')} {is_or_are(count)} {of_it}")
+    return found
 
 
-def _classes(archive: Archive, names: set[str], columns: Sequence[str], remarks: list[str]) -> list[str]:
+def _require_no_odd_number(archive: Archive, names: set[str], known: Sequence[str]) -> None:
+    """Raises Refused where a class may be none by its number, and the images join none that is called so."""
+    number = odd_number(names)
+    if number is None or number in known:
+        return
+    if number == str(NO_LABEL):
+        why, else_ = "the others are called by their numbers", "call it otherwise"
+    else:
+        why, else_ = f'none of "{VOID - 1}"', f"say no_label={NO_LABEL}"
+    raise Refused(
+        archive.name,
+        f'has images of "{number}", and {why}: if it means that nobody knows the class, say '
+        f"no_label={number}; if it is a class, {else_}",
+    )
+
+
+def _classes(
+    archive: Archive,
+    names: set[str],
+    columns: Sequence[str],
+    remarks: list[str],
+    *,
+    known: Sequence[str] | None,
+) -> list[str]:
     """The classes in label order: as a list in the archive has them, or the columns of tables, or else by the
     alphabet.
+
+    `known`: those of the dataset that the images join; None where somebody said what stands for no class.
     """
     names = names | set(columns)
-    missing = [name for name in sorted(names) if _means_missing(name)]
+    missing = [name for name in sorted(names) if means_missing(name)]
     if missing:
         told = in_a_row([f'"{shown(name)}"' for name in missing])
         is_one = len(missing) == 1
         counts = "counts as a class; where it means" if is_one else "count as classes; where they mean"
         remarks.append(
-            f"{told} {counts} that nobody knows the class, leave the cell of the table empty, or put these "
-            "pictures into a dataset of their own"
+            f"{told} {counts} that nobody knows the class, leave the cell of the table empty, or say "
+            f"no_label={shown(missing[0]) if is_one else 'with one of them'}"
         )
     path = class_list(archive.members)
     if path is None:
+        if known is not None:
+            _require_no_odd_number(archive, names, known)
         return checked_classes(names, archive.name, listed=columns)
     text = archive.read(path, limit=MAX_LIST_BYTES).decode(errors="replace")
     listed = class_lines(text)
     is_used = as_listed(names, listed) is not None
+    if known is not None and not is_used:
+        _require_no_odd_number(archive, names, known)
     told = (
         "gives the order of the classes" if is_used else "does not list the classes of the images; left out"
     )
