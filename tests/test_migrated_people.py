@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from alembic import command
 from sqlalchemy import MetaData, insert, select
+from sqlalchemy.orm import selectinload
 
 from app.campaigns.models import Campaign
 from app.db import Database
@@ -111,7 +112,8 @@ def test_people_of_imports_who_are_written_in_two_ways_are_one(empty: Database) 
     with empty.read() as session:
         rows_now = session.scalars(select(ImportedAnswer).order_by(ImportedAnswer.id)).all()
         notes = {one.digest: one.notes for one in session.scalars(select(LabelImport))}
-        labels = list(imported_labels(session, session.get_one(Campaign, UUID(int=1))))
+        campaign = session.get_one(Campaign, UUID(int=1), options=[selectinload(Campaign.classes)])
+        labels = list(imported_labels(session, campaign))
     first, other, capital = "Jose\u0301", "Jos\u00e9", "JOSE\u0301"
     assert [one.annotator for one in rows_now] == [first, first, "Ada", "", first, first, "Eve", "jos\u00e9"]
     assert notes["1"] == ["Read."]
