@@ -6,6 +6,8 @@ whoever lost the answer sends the request again and is shown what it made. Keys 
 
 import hashlib
 import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -21,7 +23,7 @@ from starlette.datastructures import UploadFile
 
 from app.clock import utc_now
 from app.deps import FORM_TYPES, CurrentUser
-from app.errors import Conflict, Unprocessable
+from app.errors import Conflict, NotFound, Unprocessable
 from app.request_keys import LIFE, MAX_KEY, IdempotencyKey
 from app.spelling import ONCE_FIELD, reads_body
 
@@ -56,6 +58,19 @@ class MadeBefore(Conflict):
         )
 
 
+class DeletedSince(Conflict):
+    """The request was carried out before, and what it made is not there any more."""
+
+    title = "Deleted since"
+
+    def __init__(self, made: str) -> None:
+        super().__init__(
+            "This request was carried out before, and what it made has been deleted or taken back since. "
+            "Nothing was made again. To make it anew, send the request under a new key.",
+            made=made,
+        )
+
+
 class SentBefore(Conflict):
     """A page's form was sent before, and what it made was shown that once."""
 
@@ -68,13 +83,14 @@ class SentBefore(Conflict):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Once:
-    """A request and its key, if it has one."""
+    """A request and its key, if it has one. `made`: by the same request before, as far as anybody looked."""
 
     user_id: UUID
     key: str | None
     request: str
+    made: str | None = None
 
     def made_before(self, session: Session) -> str | None:
         """The id of what this very request made before.
@@ -93,7 +109,8 @@ class Once:
             return None
         if row.request != self.request:
             raise KeyUsedOtherwise
-        return str(row.made)
+        self.made = str(row.made)
+        return self.made
 
     def begin(self, session: Session, *, now: datetime) -> str | None:
         """Keep the key before anything is made; gives the id of what was made if it was kept already.
@@ -114,6 +131,20 @@ class Once:
         }
         insert = insert.values(**values).on_conflict_do_nothing().returning(IdempotencyKey.key)
         return None if session.scalar(insert) else self.made_before(session)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Where what was made before is not found any more, say that it was, and is deleted.
+
+        Raises:
+            DeletedSince: in place of NotFound.
+        """
+        try:
+            yield
+        except NotFound as error:
+            if self.made is None:
+                raise
+            raise DeletedSince(self.made) from error
 
     def end(self, session: Session, made: UUID | int) -> None:
         """Keep what was made."""
@@ -155,30 +186,34 @@ async def get_once(
             description="The same request under the same key, within a day, makes nothing more.",
         ),
     ] = None,
-) -> Once:
+) -> AsyncIterator[Once]:
     """What was asked for under which key; a key of odd characters is malformed."""
     keys = request.headers.getlist(HEADER)
     if len(keys) > 1:
         fault = {"type": "value_error", "loc": ("header", HEADER), "msg": "There is more than one"}
         raise RequestValidationError([fault])
     asked = await _digest(request) if idempotency_key is not None else ""
-    return Once(user.id, idempotency_key, asked)
+    once = Once(user.id, idempotency_key, asked)
+    with once.telling():
+        yield once
 
 
 OnceDep = Annotated[Once, Depends(get_once)]
 
 
 @reads_body
-async def get_form_once(request: Request, user: CurrentUser) -> Once:
+async def get_form_once(request: Request, user: CurrentUser) -> AsyncIterator[Once]:
     """A page's form and its field `once`, which is another each time that the page is shown.
 
     Another form from the same page, as after going back, has another key.
     """
     given = (await request.form()).get(ONCE_FIELD)
-    if not isinstance(given, str) or not given:
-        return Once(user.id, None, "")
-    asked = await _digest(request)
-    return Once(user.id, hashlib.sha256(f"{given} {asked}".encode()).hexdigest(), asked)
+    once = Once(user.id, None, "")
+    if isinstance(given, str) and given:
+        asked = await _digest(request)
+        once = Once(user.id, hashlib.sha256(f"{given} {asked}".encode()).hexdigest(), asked)
+    with once.telling():
+        yield once
 
 
 FormOnceDep = Annotated[Once, Depends(get_form_once)]

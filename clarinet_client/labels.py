@@ -39,6 +39,8 @@ class Labels(Group):
         contradictions: Contradictions = "refuse",
         first_class: Literal["", "0", "1"] = "",
         first_position: Literal["", "0", "1"] = "",
+        ignore_columns: str = "",
+        no_label: str = "",
         key: str = "",
     ) -> LabelImport:
         """Send answers or labels from elsewhere, as CSV or Label Studio's JSON; `wait` waits for the end.
@@ -51,12 +53,17 @@ class Labels(Group):
                 refused, or both sides are left out.
             first_class: from which number the file counts classes, where it does.
             first_position: from which number it counts pictures, where it does.
+            ignore_columns: names of columns, or of Label Studio's controls, that are left out; with commas
+                between, as a CSV writes a line.
+            no_label: what the file writes in place of a class that nobody knows; such lines are left out.
             key: the same key twice sends once.
         """
         fields = {
             "contradictions": contradictions,
             "first_class": first_class,
             "first_position": first_position,
+            "ignore_columns": ignore_columns,
+            "no_label": no_label,
         }
         return self._connection.upload(
             op.IMPORT_LABELS, file, filename=filename, fields=fields, key=key, campaign_id=campaign_id

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -75,6 +76,19 @@ def test_every_task_can_be_imported() -> None:
         f"from {module} import {function}; assert callable({function})" for module, function in TASKS.values()
     ]
     start_without(TORCH, "\n".join(lines))
+
+
+LONGEST = 400  # lines of a module: docs/style.md
+ROOMS = ("app", "worker", "clarinet", "clarinet_client", "tests")
+
+
+def test_modules_stay_short() -> None:
+    root = Path(__file__).parents[1]
+    modules = [path for room in ROOMS for path in (root / room).rglob("*.py")]
+    lines = {str(path.relative_to(root)): path.read_bytes().count(b"\n") for path in modules}
+
+    assert len(lines) > 500
+    assert {path: count for path, count in lines.items() if count > LONGEST} == {}
 
 
 def test_every_route_says_who_may_call_it(app: FastAPI) -> None:

@@ -111,6 +111,8 @@ def _import(
         "class_names": work.upload["class_names"],
         "first_class": work.upload.get("first_class"),
         "first_position": work.upload.get("first_position"),
+        "ignored": work.upload.get("ignored", []),
+        "no_label": work.upload.get("no_label", ""),
         "rows": work.rows,
     }
     result = read(MODULE, request, name=work.filename, beat=lambda _message: _renew(context, work))

@@ -6,10 +6,11 @@ from uuid import UUID
 from sqlalchemy import delete, or_, select, update
 from sqlalchemy.orm import Session
 
+from app.accounts.ending import Because, end_all
 from app.accounts.errors import NameDiffers, NotAllowed
 from app.accounts.models import ApiToken, Invitation, LoginSession, Role, User
 from app.accounts.organisation.models import OrganisationIdentity
-from app.accounts.people import end_all, require_another_admin, to_change
+from app.accounts.people import require_another_admin, to_change
 from app.journal import writing as journal
 from app.journal.models import Action
 
@@ -38,8 +39,8 @@ def erase_account(session: Session, user_id: UUID, *, name: str, by: User | None
     pseudonym = _pseudonym(session)
     links = or_(Invitation.for_id == user.id, Invitation.email == user.email)
     notes = set(filter(None, session.scalars(select(Invitation.note).where(links))))
+    end_all(session, user, because=Because.PERSON_ERASED, by=by, now=now)  # the journal says of what
     journal.forget(session, user, pseudonym=pseudonym, notes=notes)
-    end_all(session, user, now=now)
     session.execute(delete(Invitation).where(links))
     session.execute(delete(LoginSession).where(LoginSession.user_id == user.id))
     session.execute(delete(OrganisationIdentity).where(OrganisationIdentity.user_id == user.id))

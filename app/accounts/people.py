@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Select, Uuid, column, delete, func, select, table, update
+from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from app.accounts.credentials import create_token, end_credentials, user_with_email
+from app.accounts.ending import Because, end_all
 from app.accounts.errors import (
     AccountErased,
     AccountOfProgram,
@@ -20,18 +21,16 @@ from app.accounts.errors import (
     UserNotFound,
     WrongCredentials,
 )
-from app.accounts.models import ApiToken, Invitation, LoginSession, Role, Scope, User
+from app.accounts.models import ApiToken, LoginSession, Role, Scope, User
 from app.accounts.passwords import hash_password
 from app.accounts.strength import refuse_weak
-from app.db import Base, UtcDateTime
+from app.db import Base
 from app.journal import writing as journal
 from app.journal.models import Action
 from app.languages import translatable
 
 ADMINS_LOCK = 0x61646D696E73  # of PostgreSQL: who is an admin; any number that no other lock has
 NAMES = 100  # of campaigns, and of data sets, that make no password
-# As much of it as is needed here: its feature knows accounts, not the other way round.
-WORKER_LINK = table("worker_link", column("created_by_id", Uuid()), column("ended_at", UtcDateTime()))
 SIMULATED_DOMAIN = "simulated.invalid"  # a reserved name: nobody has an address there
 
 
@@ -258,7 +257,7 @@ def set_disabled(session: Session, user_id: UUID, *, disabled: bool, by: User, n
         return user
     user.disabled_at = now if disabled else None
     if disabled:
-        end_all(session, user, now=now)
+        end_all(session, user, because=Because.ACCOUNT_DISABLED, by=by, now=now)
     action = Action.ACCOUNT_DISABLED if disabled else Action.ACCOUNT_ENABLED
     journal.write(session, action, by=by, details=journal.naming(user))
     return user
@@ -285,7 +284,7 @@ def set_role(
         require_another_admin(session, user)
     require_of_person(user)
     user.role = role
-    end_all(session, user, now=now)
+    end_all(session, user, because=Because.ROLE_CHANGED, by=by, now=now)
     facts = {**journal.naming(user), "role": role.value} | ({"by": because} if because else {})
     journal.write(session, Action.ROLE_CHANGED, by=by, details=facts)
     return user
@@ -354,19 +353,3 @@ def to_change(session: Session, user_id: UUID, *, by: User | None) -> User:
     if user.erased_at is not None:
         raise AccountErased
     return user
-
-
-def end_all(session: Session, user: User, *, now: datetime) -> None:
-    """End a person's sessions, tokens, and the links that they made: for good, whatever they become again."""
-    end_credentials(session, user.id, now=now)
-    own = WORKER_LINK.c.created_by_id == user.id, WORKER_LINK.c.ended_at.is_(None)
-    session.execute(update(WORKER_LINK).where(*own).values(ended_at=now))
-    session.execute(
-        update(Invitation)
-        .where(
-            Invitation.invited_by_id == user.id,
-            Invitation.accepted_at.is_(None),
-            Invitation.expires_at > now,
-        )
-        .values(expires_at=now)
-    )

@@ -20,6 +20,7 @@ from app.accounts.credentials import (
     tokens_of,
     user_with_email,
 )
+from app.accounts.ending import Because, subscription_facts
 from app.accounts.erasing import ERASED_DOMAIN, erase_account
 from app.accounts.links import (
     INVITATION_LIFE,
@@ -82,6 +83,7 @@ __all__ = [
     "PROOF_LIFE",
     "SESSION_LIFE",
     "TOKEN_LIFE",
+    "Because",
     "Way",
     "accept_invitation",
     "add_user",
@@ -127,6 +129,7 @@ __all__ = [
     "sign_out",
     "simulated_annotator",
     "start_session",
+    "subscription_facts",
     "ticket_for",
     "token_of_secret",
     "tokens_of",

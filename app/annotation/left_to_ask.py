@@ -4,7 +4,8 @@ Nor is whoever met its picture as a known one (`queue.NOT_MET_AS_KNOWN`).
 """
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
@@ -17,6 +18,7 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    union,
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
@@ -27,6 +29,23 @@ from app.campaigns.admission import admitted
 from app.campaigns.models import Campaign, CampaignState
 
 AWAY = timedelta(days=1)  # without an answer while others answered: such a person is at work no longer
+
+# From so many questions on a count is remembered: for so long, or where nobody answered since.
+LARGE = 5_000
+HOLDS, SAME_HOLDS = timedelta(seconds=10), timedelta(minutes=1)
+MOST_KEPT = 1_000  # campaigns whose counts are remembered
+
+
+class _Counted(NamedTuple):
+    """A count of questions that are left over, and of when it is."""
+
+    at: datetime
+    people: frozenset[UUID]
+    answers: int
+    count: int
+
+
+_COUNTED: dict[UUID, _Counted] = {}
 
 
 def people_at_work(session: Session, campaign_id: UUID) -> set[UUID]:
@@ -97,30 +116,64 @@ def _spent(question_id: InstrumentedAttribute[int], people: Collection[UUID]) ->
     return query.scalar_subquery()
 
 
-def left_over(session: Session, campaign: Campaign) -> int:
+def left_over(session: Session, campaign: Campaign, *, answers: int, now: datetime) -> int:
     """How many questions wait that nobody at work may be asked, as people met their picture as a known one.
 
-    Somebody who comes may still be asked them.
+    Somebody who comes may still be asked them. In a large campaign, whose page asks every other second, the
+    count is a few seconds old where the same people are at work.
+
+    Args:
+        session: that reads.
+        campaign: whose questions they are.
+        answers: of the campaign; where there are no more than at the last count, that holds longer.
+        now: the time.
     """
-    people = people_at_work(session, campaign.id)
+    people = frozenset(people_at_work(session, campaign.id))
     if not people:
         return 0
-    known = (
-        select(Question.example_id)
-        .join(Lease, Lease.question_id == Question.id)
+    before = _COUNTED.get(campaign.id)
+    if campaign.question_count >= LARGE and before is not None and before.people == people:
+        holds = SAME_HOLDS if before.answers == answers else HOLDS
+        if abs(now - before.at) < holds:
+            return before.count
+    count = count_left_over(session, campaign, people)
+    if campaign.question_count >= LARGE:
+        if len(_COUNTED) >= MOST_KEPT:
+            _COUNTED.clear()
+        _COUNTED[campaign.id] = _Counted(now, people, answers, count)
+    return count
+
+
+def count_left_over(session: Session, campaign: Campaign, people: Collection[UUID]) -> int:
+    """The same as it is now, for these people at work: at least one."""
+    # As one set of whom each may not be asked of: looking at each question by itself takes longer.
+    known, asked = aliased(Question), aliased(Question)
+    met = (
+        select(asked.id.label("question_id"), Lease.user_id)
+        .select_from(known)
+        .join(Lease, Lease.question_id == known.id)
+        .join(asked, and_(asked.campaign_id == known.campaign_id, asked.example_id == known.example_id))
         .where(
-            Question.campaign_id == campaign.id,
-            Question.purpose == literal_column("'gold'"),
+            known.campaign_id == campaign.id,
+            known.purpose == literal_column("'gold'"),
             Lease.user_id.in_(people),
+            asked.is_waiting,
         )
+        .cte("met")
     )
-    query = select(func.count(Question.id)).where(
-        Question.campaign_id == campaign.id,
-        Question.is_waiting,
-        Question.example_id.in_(known),
-        is_asked_of_all(Question.id, people),
+    answered = select(Answer.question_id, Answer.user_id).where(
+        Answer.question_id.in_(select(met.c.question_id)),
+        Answer.superseded_at.is_(None),
+        Answer.user_id.in_(people),
     )
-    return session.scalar(query) or 0
+    spent = union(select(met.c.question_id, met.c.user_id), answered).subquery()
+    of_all = (
+        select(spent.c.question_id)
+        .group_by(spent.c.question_id)
+        .having(func.count() >= len(people))
+        .subquery()
+    )
+    return session.scalar(select(func.count()).select_from(of_all)) or 0
 
 
 def nobody_is_left(

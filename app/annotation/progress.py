@@ -175,7 +175,8 @@ def progress(session: Session, campaign: Campaign, *, now: datetime) -> Progress
     expected = None if campaign.is_evaluation or by_belief else 1 / campaign.num_classes
     pace = _answers_per_minute(session, campaign, now=now)
     is_closed = campaign.state is CampaignState.CLOSED
-    over = 0 if is_closed else left_over(session, campaign)
+    over = 0 if is_closed else left_over(session, campaign, answers=counts.total, now=now)
+    over = min(over, campaign.question_count - int(finished))  # it may be of a moment ago
     to_go = answers_to_go(campaign, counts, finished=int(finished) + over, by_belief=by_belief)
     return Progress(
         questions=campaign.question_count - beside,

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.datasets.errors import BadUpload
+from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH
 from app.datasets.schemas import MAX_CLASSES_TEXT, DatasetCreate, ImagesAdd
 from app.datasets.uploads import FirstClass, NamesEncoding, Upload, open_server_file
 from app.deps import FORM_TYPES, StorageDep
@@ -27,7 +28,7 @@ Details = TypeVar("Details", DatasetCreate, ImagesAdd)
 
 WRITE_BYTES = 1024 * 1024
 MAX_JSON_BYTES = 64 * 1024
-MAX_FILES, MAX_FIELDS = 2, 10
+MAX_FILES, MAX_FIELDS = 2, 12
 FILES = ("file", "csv")
 JSON = "application/json"
 
@@ -37,6 +38,7 @@ SENT: dict[str, Any] = {
     "encoding": {"type": "string", "enum": list(get_args(NamesEncoding)), "default": ""},
     "classes": {"type": "string", "maxLength": MAX_CLASSES_TEXT, "default": ""},
     "first_class": {"type": "string", "enum": list(get_args(FirstClass)), "default": ""},
+    "no_label": {"type": "string", "maxLength": MAX_CLASS_NAME_LENGTH, "default": ""},
 }
 NAMED: dict[str, Any] = {
     "name": {"type": "string", "minLength": 1, "maxLength": 120},

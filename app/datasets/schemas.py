@@ -4,15 +4,17 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_CLASSES
 from app.datasets.models import DatasetState, Split
 from app.datasets.uploads import FirstClass, Kind, NamesEncoding
-from app.schemas import Input, Name, Output, Text
+from app.schemas import Input, Name, Output, Text, printable
 from clarinet.recipes.choices import Looks
 
 MAX_CLASSES_TEXT = MAX_CLASSES * (MAX_CLASS_NAME_LENGTH + 1)
+
+_ClassName = Annotated[str, StringConstraints(max_length=MAX_CLASS_NAME_LENGTH), AfterValidator(printable)]
 
 
 class _Sent(Input):
@@ -29,6 +31,11 @@ class _Sent(Input):
     first_class: FirstClass = Field(
         default="",
         description="from which number an npz counts classes; empty: from 0, if that can be",
+    )
+    no_label: _ClassName = Field(
+        default="",
+        description="the class, by name or number, that stands for images whose class nobody knows, such as "
+        "255; -1: no other does",
     )
     path: Annotated[str, StringConstraints(max_length=4096)] | None = Field(
         default=None, description="a file below one of the folders in CLARINET_DATASET_ROOTS"

@@ -37,6 +37,7 @@ class Upload:
     encoding: NamesEncoding = ""
     classes: str = ""  # names for numbers, one a line
     first_class: FirstClass = ""
+    no_label: str = ""  # what stands for a class that nobody knows
 
 
 def upload_prefix(import_id: UUID) -> str:
@@ -63,7 +64,7 @@ def store_upload(storage: Storage, import_id: UUID, upload: Upload) -> dict[str,
     _copy(storage, f"{prefix}/data", upload.file)
     kept: dict[str, Any] = {"kind": upload.kind, "name": name, "data": f"{prefix}/data"}
     kept |= {"skip_bad": upload.skip_bad, "encoding": upload.encoding, "classes": upload.classes}
-    kept["first_class"] = upload.first_class
+    kept |= {"first_class": upload.first_class, "no_label": upload.no_label}
     if upload.table is not None:
         _copy(storage, f"{prefix}/table", upload.table)
         kept |= {"table": f"{prefix}/table", "table_name": _name_of(upload.table_name) or "table.csv"}

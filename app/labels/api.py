@@ -16,6 +16,8 @@ from app.labels.models import LabelImport
 from app.labels.schemas import (
     CONTRADICTIONS,
     FIRST,
+    MAX_IGNORED,
+    MAX_NO_LABEL,
     DisagreementRead,
     ImportRead,
     ImportsRead,
@@ -53,6 +55,20 @@ OPENAPI: dict[str, Any] = {
                             "enum": list(FIRST),
                             "description": "from which number the file counts pictures; without it from 0, "
                             "and where 1 is the smallest and nothing else tells a picture it is refused",
+                        },
+                        "ignore_columns": {
+                            "type": "string",
+                            "maxLength": MAX_IGNORED,
+                            "default": "",
+                            "description": "names of columns that are left out, or of controls of Label "
+                            "Studio, with commas between, as a CSV writes a line",
+                        },
+                        "no_label": {
+                            "type": "string",
+                            "maxLength": MAX_NO_LABEL,
+                            "default": "",
+                            "description": "what the file writes in place of a class that nobody knows, such "
+                            "as 255; such lines are left out",
                         },
                     },
                     "required": ["file"],

@@ -18,9 +18,12 @@ from app.labels.models import ImportState, LabelImport
 from app.schemas import Output
 from app.spelling import refuse_unknown_fields
 from app.storage import Storage
+from clarinet.files.names import is_printable, names_in_line
 
 CONTRADICTIONS, FIRST = ("refuse", LEAVE_OUT), ("0", "1")
 FIELDS = {"contradictions": CONTRADICTIONS, "first_class": FIRST, "first_position": FIRST}
+MAX_IGNORED, MAX_NO_LABEL = 4000, 120  # characters
+TEXTS = {"ignore_columns": MAX_IGNORED, "no_label": MAX_NO_LABEL}
 
 
 def file_of_form(form: FormData) -> tuple[UploadFile, Choices]:
@@ -29,7 +32,7 @@ def file_of_form(form: FormData) -> tuple[UploadFile, Choices]:
     Raises:
         BadImport: there is none, or a choice that is none.
     """
-    refuse_unknown_fields(form, FIELDS, files=("file",))
+    refuse_unknown_fields(form, [*FIELDS, *TEXTS], files=("file",))
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise BadImport("Choose a file: a CSV or Label Studio's JSON.")
@@ -37,10 +40,16 @@ def file_of_form(form: FormData) -> tuple[UploadFile, Choices]:
     for name, values in FIELDS.items():
         if given[name] not in ("", *values):
             raise BadImport(f"{name} is {given[name]!r:.40}; it may be {' or '.join(values)}.")
+    texts = {name: str(form.get(name) or "").strip() for name in TEXTS}
+    for name, most in TEXTS.items():
+        if len(texts[name]) > most or not is_printable(texts[name]):
+            raise BadImport(f"{name} has at most {most} characters, and none that cannot be seen.")
     return file, Choices(
         leaves_out=given["contradictions"] == LEAVE_OUT,
         first_class=_first(given["first_class"]),
         first_position=_first(given["first_position"]),
+        ignored=names_in_line(texts["ignore_columns"]),
+        no_label=texts["no_label"],
     )
 
 

@@ -12,6 +12,15 @@ class SubscriptionNotFound(NotFound):
         super().__init__("There is no such subscription.")
 
 
+class SubscriptionEnded(Conflict):
+    """Whoever made it may not be told any more."""
+
+    title = "Subscription ended"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"This subscription has ended: {why}. Make another one.")
+
+
 class AddressNotAllowed(Unprocessable):
     """An address to which this installation sends nothing."""
 

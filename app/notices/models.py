@@ -41,6 +41,8 @@ class Subscription(Base):
     events: Mapped[list[str]]
     created_by_id: Mapped[UUID] = mapped_column(ForeignKey("user.id", ondelete="RESTRICT"))
     created_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]  # with what its maker was: nothing is told any more, for good
+    ended_because: Mapped[str | None] = mapped_column(String(32))  # app.accounts.ending.Because
 
     created_by: Mapped[User] = relationship(lazy="raise")
 

@@ -117,7 +117,8 @@ def _page(
         "notices/subscriptions.html",
         status=status,
         subscriptions=[
-            (one, one.url and shortened(one.url)) for one in service.list_subscriptions(session, by=user)
+            (one, one.url and shortened(one.url), service.why_ended(one))
+            for one in service.list_subscriptions(session, by=user)
         ],
         latest=service.latest_notices(session),
         events=EVENTS,

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
+from app.accounts.service import Because
 from app.notices.addresses import shortened
 from app.notices.models import Event, NoticeState, Subscription
 from app.schemas import Input, Output, printable
@@ -37,6 +38,8 @@ class SubscriptionRead(Output):
     made_by: str
     events: list[Told]
     created_at: datetime
+    ended_at: datetime | None = Field(description="with its maker's way in: nothing is told any more")
+    ended_because: Because | None = Field(description="null: it goes on")
 
     @classmethod
     def of(cls, row: Subscription) -> "SubscriptionRead":
@@ -105,4 +108,6 @@ def fields_of(row: Subscription) -> dict[str, Any]:
         "made_by": row.created_by.name,
         "events": row.events,
         "created_at": row.created_at,
+        "ended_at": row.ended_at,
+        "ended_because": row.ended_because,
     }

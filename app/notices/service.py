@@ -1,10 +1,10 @@
 """Subscriptions, and the life of notices: noted once, claimed, sent, tried again, given up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 from sqlalchemy import func, select, update
@@ -14,11 +14,12 @@ from sqlalchemy.orm import Session, joinedload
 from app import claims, jobs
 from app.accounts import service as accounts
 from app.accounts.models import User
+from app.accounts.service import Because, subscription_facts
 from app.claims import Claim, unclaimed
 from app.journal import service as journal
 from app.journal.models import Action
 from app.notices.addresses import check_url
-from app.notices.errors import NoMailServer, SubscriptionNotFound
+from app.notices.errors import NoMailServer, SubscriptionEnded, SubscriptionNotFound
 from app.notices.happenings import Happening, happenings
 from app.notices.models import Event, Notice, NoticeState, Subscription
 from app.notices.posting import make_secret
@@ -32,6 +33,16 @@ PAUSES = tuple(
 MAX_ATTEMPTS = len(PAUSES) + 1
 AT_ONCE = 10  # notices that upkeep asks for in a round: who does not answer holds other jobs up
 LOST = "The process that sent it was lost; it was not tried again."
+ENDED = "The subscription has ended; it was not sent."
+WORDS: Mapping[str, str] = MappingProxyType(  # why a subscription has ended, continuing a sentence
+    {
+        Because.ACCOUNT_DISABLED: "the account of who made it was disabled",
+        Because.ROLE_CHANGED: "who made it is no admin any more",
+        Because.PERSON_ERASED: "who made it was erased",
+        Because.TURNED_AWAY: "their organisation does not let in who made it any more",
+        Because.TAKEN_OVER: "the account of who made it went to the organisation's",
+    }
+)
 ASKED_FOR = "An admin tries this subscription out: notices arrive."
 
 
@@ -57,7 +68,7 @@ def subscribe(
         AddressNotAllowed: nothing is posted there.
         NoMailServer: mail is asked for and there is none.
     """
-    accounts.require_admin(by)
+    accounts.require_admin_throughout(session, by)  # its end is the subscription's
     if url is None and not settings.sends_mail:
         raise NoMailServer
     if url is not None:
@@ -101,23 +112,38 @@ def get_subscription(session: Session, subscription_id: UUID, *, by: User) -> Su
 
 
 def end_subscription(session: Session, subscription_id: UUID, *, by: User) -> None:
-    """Tell nobody more; what still waits is not sent. Raises like `get_subscription`."""
+    """Take a subscription out of the list; what still waits is not sent. Raises like `get_subscription`."""
     subscription = get_subscription(session, subscription_id, by=by)
-    journal.write(session, Action.SUBSCRIPTION_ENDED, by=by, details=_facts(subscription))
+    if subscription.ended_at is None:
+        journal.write(session, Action.SUBSCRIPTION_ENDED, by=by, details=_facts(subscription))
     session.delete(subscription)
 
 
 def try_out(
     session: Session, settings: Settings, subscription_id: UUID, *, by: User, now: datetime
 ) -> Notice:
-    """Send a notice that says that an admin asked for it. Raises like `get_subscription`."""
+    """Send a notice that says that an admin asked for it.
+
+    Raises:
+        NotAllowed, SubscriptionNotFound: as `get_subscription`.
+        SubscriptionEnded: nobody is told by it any more.
+    """
     subscription = get_subscription(session, subscription_id, by=by)
+    if why := why_ended(subscription):
+        raise SubscriptionEnded(why)
     happening = Happening(Event.TEST, str(uuid4()), now, "/subscriptions", ASKED_FOR, {})
     notice = Notice(id=uuid4(), **_columns(settings, subscription.id, happening, now=now))
     session.add(notice)
     session.flush()
     jobs.enqueue(session, jobs.SEND_NOTICE, notice.id)
     return notice
+
+
+def why_ended(subscription: Subscription) -> str:
+    """By what a subscription has ended, continuing a sentence; "" where it goes on."""
+    if subscription.ended_at is None:
+        return ""
+    return WORDS.get(subscription.ended_because or "", WORDS[Because.ROLE_CHANGED])
 
 
 def notices_of(session: Session, subscription: Subscription, *, limit: int) -> Sequence[Notice]:
@@ -140,7 +166,8 @@ def latest_notices(session: Session) -> dict[UUID, Notice]:
 
 def note_happenings(session: Session, settings: Settings, event: Event, now: datetime) -> None:
     """Make a notice of each event of a kind since the last look, once for each subscription that wants it."""
-    subscriptions = [one for one in session.scalars(select(Subscription)) if event in one.events]
+    live = session.scalars(select(Subscription).where(Subscription.ended_at.is_(None)))
+    subscriptions = [one for one in live if event in one.events]
     if not subscriptions:
         return
     found = list(happenings(session, event, now=now))
@@ -166,6 +193,17 @@ def waiting_notices(session: Session, now: datetime) -> list[UUID]:
         .values(state=NoticeState.GIVEN_UP, failure=func.coalesce(Notice.failure, LOST)),
         execution_options={"synchronize_session": False},
     )
+    of_ended = select(Subscription.id).where(Subscription.ended_at.is_not(None))
+    session.execute(
+        update(Notice)
+        .where(
+            Notice.state == NoticeState.WAITING,
+            unclaimed(Notice, now),
+            Notice.subscription_id.in_(of_ended),
+        )
+        .values(state=NoticeState.GIVEN_UP, failure=ENDED),
+        execution_options={"synchronize_session": False},
+    )
     due = select(Notice.id).where(
         Notice.state == NoticeState.WAITING, unclaimed(Notice, now), Notice.due_at <= now
     )
@@ -183,7 +221,7 @@ def claim_notice(session: Session, notice_id: UUID, *, by: str, now: datetime) -
         Subscription, notice.subscription_id, options=[joinedload(Subscription.created_by)]
     )
     person = subscription.created_by
-    may_know = person.is_admin and person.disabled_at is None
+    may_know = person.is_admin and person.disabled_at is None and subscription.ended_at is None
     return Sending(
         claim=claim,
         attempt=notice.attempts,
@@ -227,6 +265,4 @@ def _columns(
 
 
 def _facts(subscription: Subscription) -> dict[str, Any]:
-    """What the journal says: the host alone, because an address may hold a secret."""
-    to = "mail" if subscription.url is None else urlsplit(subscription.url).hostname
-    return {"to": to, "events": ", ".join(subscription.events)}
+    return subscription_facts(subscription.url, subscription.events)

@@ -220,15 +220,15 @@ def decide(
 
 
 def get_decision(session: Session, campaign: Campaign, decision_id: int, *, by: User) -> Decision:
-    """One decision, whether it stands or not.
+    """One decision that stands.
 
     Raises:
         NotAllowed: `by` is no reviewer.
-        DecisionNotFound: the campaign has no such decision.
+        DecisionNotFound: the campaign has no such decision, or it was taken back.
     """
     accounts.require_reviewer(by)
     decision = session.scalar(_decision(campaign, decision_id))
-    if decision is None:
+    if decision is None or decision.superseded_at is not None:
         raise DecisionNotFound
     return decision
 

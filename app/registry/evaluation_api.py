@@ -59,6 +59,9 @@ def create_evaluation(
 ) -> EvaluationRead:
     """Draw a random sample of a model's predictions, and draft the campaign in which people judge them."""
     with reading.begin() as looking:
+        if made := once.made_before(looking):
+            before = evaluations.get_evaluation(looking, UUID(made), by=user)
+            return _shown(request, response, looking, before)
         model = service.get_model(looking, body.model_id, by=user)
         judged = evaluating.judged(looking, storage, model, by=user)
     now = utc_now()
@@ -69,6 +72,10 @@ def create_evaluation(
             session, judged, body.wishes(), name=body.name or "", by=user, now=now
         )
         once.end(session, evaluation.id)
+    return _shown(request, response, session, evaluation)
+
+
+def _shown(request: Request, response: Response, session: Session, evaluation: Evaluation) -> EvaluationRead:
     response.headers["Location"] = request.app.url_path_for("read_evaluation", evaluation_id=evaluation.id)
     return _read(session, [evaluation])[0]
 

@@ -94,8 +94,9 @@ def create_evaluation_from_form(
             with reading.begin() as looking:
                 model = service.get_model(looking, read.model_id, by=user)
                 judged = evaluating.judged(looking, storage, model, by=user)
-            made = once.begin(session, now=utc_now())
-            if not made:
+            if made := once.begin(session, now=utc_now()):
+                evaluations.get_evaluation(session, UUID(made), by=user)  # unless it was deleted since
+            else:
                 evaluation = evaluations.create_evaluation(
                     session, judged, read.wishes(), by=user, now=utc_now()
                 )

@@ -15,7 +15,7 @@ from app.accounts.models import User
 from app.campaigns.models import Campaign
 from app.datasets import service as datasets
 from app.runs import service
-from app.runs.errors import BadSweep
+from app.runs.errors import BadSweep, RunNotFound
 from app.runs.finding import WITHOUT_RESULTS
 from app.runs.labels import facts_of, freeze, thaw
 from app.runs.models import Run
@@ -114,10 +114,18 @@ def launch(
 
 
 def runs_of(session: Session, sweep_id: UUID, *, by: User) -> list[Run]:
-    """The runs that were launched together, oldest first."""
+    """The runs that were launched together and are still there, oldest first.
+
+    Raises:
+        NotAllowed: `by` is no admin.
+        RunNotFound: all of them were deleted.
+    """
     accounts.require_admin(by)
     query = select(Run).where(Run.sweep_id == sweep_id).options(WITHOUT_RESULTS).order_by(Run.number)
-    return list(session.scalars(query))
+    found = list(session.scalars(query))
+    if not found:
+        raise RunNotFound
+    return found
 
 
 def _facts(run: Run) -> dict[str, Any]:

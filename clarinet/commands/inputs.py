@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import Labels
 from clarinet.files.named_labels import is_by_filename
 from clarinet.files.names import (
+    names_in_line,
     numbers_among,
     plain_number,
     require_distinct_classes,
@@ -114,9 +116,9 @@ def _filenames(source: Opened) -> list[str]:
     return [] if files is None else [one.path for one in files.placed if one.split == "train"]
 
 
-def _finds_by_name(labels: Path) -> bool:
+def _finds_by_name(labels: Path, ignored: Sequence[str]) -> bool:
     try:
-        return labels.suffix in {".csv", ".tsv"} and is_by_filename(labels)
+        return labels.suffix in {".csv", ".tsv"} and is_by_filename(labels, ignored)
     except (OSError, ValueError):
         return False  # which is said when it is read
 
@@ -130,7 +132,8 @@ def _labels(
         _check_count(arguments.classes)
     count = len(images) if images.shape else 0
     filenames = _filenames(source)
-    if source.files is not None and not _finds_by_name(arguments.labels):
+    ignored = names_in_line(arguments.ignore_columns)
+    if source.files is not None and not _finds_by_name(arguments.labels, ignored):
         _require_no_table(arguments.source, arguments.labels)
     try:
         labels = load_labels(
@@ -140,6 +143,7 @@ def _labels(
             filenames=filenames,
             class_names=known,
             first_class=arguments.first_class,
+            ignore_columns=ignored,
         )
     except ClassesNotCounted:
         raise ConfigError(

@@ -69,6 +69,12 @@ def add_train(commands: Commands) -> None:
         help="from which number --labels counts classes (by default from 0; 1 to K alone is refused)",
     )
     train.add_argument(
+        "--ignore-columns",
+        default="",
+        metavar="NAME,NAME",
+        help="columns of --labels that are left out, whatever they say, with commas between",
+    )
+    train.add_argument(
         "--setting", choices=("cc", "pc"), default="cc", help="complementary labels only, or true ones too"
     )
     train.add_argument("--method", choices=tuple(METHODS), default="clarinet-plus")

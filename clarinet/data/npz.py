@@ -77,14 +77,13 @@ def load_class_names(path: Path | str, arrays: Mapping[str, Tensor]) -> list[str
         arrays: what `load_npz` read of it.
 
     Raises:
-        DataError: names that do not fit the labels, or that nobody can tell apart.
+        DataError: names that do not fit the labels, or that nobody can tell apart; or a label 255 that may
+            mean that nobody knows the class.
     """
-    labels = [values for name, values in arrays.items() if name.startswith("y_") and len(values)]
-    highest = max((int(values.max()) for values in labels), default=NO_LABEL)
-    known = [values[values != NO_LABEL] for values in labels]
-    lowest = min((int(values.min()) for values in known if len(values)), default=0)
+    labels = [values for name, values in arrays.items() if name.startswith("y_")]
+    numbers = {number for values in labels for number in torch.unique(values).tolist()} - {NO_LABEL}
     with open_zip(Path(path), Path(path)) as archive:
-        found = class_names_of(Members(archive, Path(path)), highest, lowest=lowest)
+        found = class_names_of(Members(archive, Path(path)), numbers)
     return [] if found is None else found[0]
 
 

@@ -5,7 +5,7 @@ numpy.load would believe the header: one of 128 bytes makes it ask for 32 GB.
 
 import io
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -19,6 +19,7 @@ from clarinet.files.array_names import CLASS_NAMES, Part, arrays_by_name
 from clarinet.files.folders import class_list
 from clarinet.files.json_text import json_of
 from clarinet.files.names import NO_LABEL, as_listed, class_lines, classes_in_order, in_a_row
+from clarinet.files.no_class import VOID, is_void
 from clarinet.files.refusal import Refused
 from clarinet.files.splits import SPLITS
 from clarinet.files.zips import Members
@@ -141,12 +142,15 @@ def read_image_header(file: Members, split: str) -> Header | None:
     return header
 
 
-def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> NDArray[np.int64] | None:
+def read_labels(
+    file: Members, split: str, count: int, *, most: int = 2**63, no_label: int | None = None
+) -> NDArray[np.int64] | None:
     """(N,) classes of a split's images, NO_LABEL where one is unknown; None if the npz has none.
 
     Args:
         count: N.
         most: how many classes there can be.
+        no_label: what stands for none of them, too, however large; it is given as it stands.
 
     Raises:
         Refused: as `read_header` does, or what is no label for each image.
@@ -160,7 +164,8 @@ def read_labels(file: Members, split: str, count: int, *, most: int = 2**63) -> 
         told = f"has the shape {words(header.shape)}, but {there_are(count, 'image')} in x_{split}"
         raise Refused(header.called, f"{told}; expected {words((count,))}")
     values = read_array(file, header)
-    if count and not (values.min() >= NO_LABEL and values.max() < most):
+    counted = values if no_label is None else values[values != no_label]
+    if len(counted) and not (counted.min() >= NO_LABEL and counted.max() < most):
         raise Refused(header.called, f"has labels outside 0 to {most - 1} (-1 for unknown)")
     return values.astype(np.int64)
 
@@ -182,7 +187,13 @@ def read_class_names(file: Members) -> list[str] | None:
 
 
 def class_names_of(
-    file: Members, highest: int, given: Sequence[str] = (), *, lowest: int = 0
+    file: Members,
+    numbers: Collection[int],
+    given: Sequence[str] = (),
+    *,
+    first: int = 0,
+    is_from_0: bool = False,
+    is_void_said: bool = False,
 ) -> tuple[list[str], str] | None:
     """The names of the classes that the labels count, tidy and in their order, and in words where they stand.
 
@@ -190,17 +201,29 @@ def class_names_of(
 
     Args:
         file: the npz.
-        highest: the largest label; NO_LABEL where no image has one.
+        numbers: the labels that are known, each once, counted from 0.
         given: names that somebody gave beside the file.
-        lowest: the smallest label; where none is 0 they may count from 1, which is told.
+        first: from where the file counts them.
+        is_from_0: somebody said so; else they may count from 1 where none is 0, which is told.
+        is_void_said: somebody said which label stands for none; else 255 may, where nothing names it.
 
     Returns:
         None where no image has a label, or nothing names the classes: then they are called by their numbers.
 
     Raises:
-        Refused: fewer names than numbers, two that are the same to people, or one that nobody can read.
+        Refused: fewer names than numbers, two that are the same to people, or one that nobody can read; or
+            a label 255 that may stand for none.
     """
+    highest, lowest = max(numbers, default=NO_LABEL), 0 if is_from_0 else min(numbers, default=0)
     found = None if highest == NO_LABEL else _names_found(file, given)
+    in_file = {number + first for number in numbers}
+    if not is_void_said and is_void(in_file) and (found is None or len(found[0]) <= VOID - first):
+        raise Refused(
+            file.name,
+            f"has the label {VOID}, and none is {VOID - 1}: if it means that nobody knows the class, write "
+            f"{NO_LABEL} in its place (in an array of int16), or say no_label={VOID} where the application "
+            f"takes images in; if it is a class, name all {VOID + 1 - first} of them",
+        )
     if found is None:
         return None
     named, whence = found

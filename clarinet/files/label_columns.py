@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clarinet.files.names import in_a_row
-from clarinet.files.tables import BadTable, TextTable, text_of, unread_columns
+from clarinet.files.tables import BadTable, TextTable, quoted, text_of, unread_columns
 from clarinet.files.yes_no import Sayings
 from clarinet.recipes.errors import ColumnsLeftOut, DataError
 
@@ -23,14 +23,14 @@ OF_POSITIONS = ("num_classes", "num_images", "probability", "excluded")
 KNOWN = frozenset({*FILENAMES, *IDS, *CLASSES, *ANSWERS, *HANDED_OUT, *OF_POSITIONS, "position", "weight"})
 
 
-def label_table(path: Path) -> TextTable:
-    """A table of labels, of which the first line was read.
+def label_table(path: Path, ignored: Sequence[str] = ()) -> TextTable:
+    """A table of labels, of which the first line was read, without the columns to leave out.
 
     Raises:
-        DataError: it is no text, or has a column twice.
+        DataError: it is no text, or has a column twice; or one that is to be left out is not there.
     """
     try:
-        return TextTable.of(text_of(path.read_bytes()), known=KNOWN)
+        return TextTable.of(text_of(path.read_bytes()), known=KNOWN, ignored=ignored)
     except BadTable as bad:
         raise DataError(f"{path} {bad.why}") from bad
 
@@ -91,19 +91,24 @@ class Keys:
     """The keys of JSON lines that nobody reads, with what they say; as columns are judged."""
 
     used: Collection[str]
+    ignored: Collection[str] = ()
     _said: dict[str, Sayings] = field(default_factory=dict)
+    _there: set[str] = field(default_factory=set)
     _row: int = 0
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """A further line."""
-        for key in entry.keys() - set(self.used):
+        self._there |= entry.keys() & set(self.ignored)
+        for key in entry.keys() - set(self.used) - set(self.ignored):
             value = entry[key]
             text = "" if value is None else str(value) if isinstance(value, str | int | float) else "..."
             self._said.setdefault(key, Sayings()).add(text, self._row)
         self._row += 1
 
     def unread_in(self, path: Path) -> list[str]:
-        """As the function of this name gives a table's columns."""
+        """As the function of this name gives a table's columns; raises DataError alike."""
+        if gone := sorted(set(self.ignored) - self._there):
+            raise DataError(f"{path} has no key {quoted(gone[0])} that could be left out")
         try:
             return unread_columns(dict(enumerate(sorted(self._said.items()))))
         except BadTable as bad:

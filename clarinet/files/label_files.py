@@ -44,6 +44,7 @@ class _Told:
 
     finder: PathFinder
     places: Mapping[str, int]  # of the images, by what their files are called; empty where nobody knows
+    ignored: tuple[str, ...] = ()  # columns, or keys, that are left out
     names: set[tuple[int, str]] = field(default_factory=set)  # class and its name
     num_classes: set[int] = field(default_factory=set)
     num_images: set[int] = field(default_factory=set)
@@ -61,6 +62,7 @@ def load_labels(
     filenames: Sequence[str] = (),
     class_names: Sequence[str] = (),
     first_class: int | None = None,
+    ignore_columns: Sequence[str] = (),
 ) -> Labels:
     """Read a label file: CSV (.csv), TSV (.tsv), JSON lines (.jsonl), or a frozen snapshot (.npz).
 
@@ -82,6 +84,7 @@ def load_labels(
             alphabet's.
         first_class: from which number the file counts classes, 0 or 1. None: from 0; what runs from 1 to K
             is refused.
+        ignore_columns: columns of a table, or keys of JSON lines, that are left out, whatever they say.
 
     Raises:
         DataError: another ending; a file that cannot be read, lacks something or has no labels. Or a number
@@ -93,10 +96,16 @@ def load_labels(
     readers = {".csv": _table_rows, ".tsv": _table_rows, ".jsonl": _json_rows, ".npz": _snapshot_rows}
     if path.suffix not in readers:
         raise DataError(f"{path} is no label file: its name must end in {', '.join(readers)}")
-    told = _Told(finder=PathFinder(filenames), places={name: at for at, name in enumerate(filenames)})
+    told = _Told(
+        finder=PathFinder(filenames),
+        places={name: at for at, name in enumerate(filenames)},
+        ignored=tuple(ignore_columns),
+    )
     try:
-        if filenames and path.suffix in {".csv", ".tsv"} and lacks_positions(path):
-            rows, names = by_filename(path, filenames, class_names, first_class=first_class)
+        if filenames and path.suffix in {".csv", ".tsv"} and lacks_positions(path, told.ignored):
+            rows, names = by_filename(
+                path, filenames, class_names, first_class=first_class, ignored=told.ignored
+            )
             return Labels.of(rows, num_classes=len(names), named=dict(enumerate(names)))
         rows = list(readers[path.suffix](path, told))
     except DataError:
@@ -194,7 +203,7 @@ def _names(path: Path, told: set[tuple[int, str]]) -> dict[int, str]:
 
 
 def _table_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
-    table = label_table(path)
+    table = label_table(path, told.ignored)
     _require(path, table.names, ("position", "kind", "class", "weight"))
     name = only_one(path, table.names, FILENAMES, "the image's file")
     unread = unread_in(path, table, {*NEEDED, "class", "class_name", name or ""})
@@ -210,7 +219,7 @@ def _table_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
 
 
 def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
-    keys = Keys({*NEEDED, *HANDED_OUT, *OF_POSITIONS, "classes", "class_names", "filename"})
+    keys = Keys({*NEEDED, *HANDED_OUT, *OF_POSITIONS, "classes", "class_names", "filename"}, told.ignored)
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -218,8 +227,9 @@ def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
             entry = json_of(line, keys_once=True)
             if not isinstance(entry, dict):
                 raise DataError(f"{path} has a line that is no JSON object: {line.strip()[:80]}")
-            _require(path, entry, ("position", "kind", "classes", "weight"))
             keys.add(entry)
+            entry = {key: value for key, value in entry.items() if key not in told.ignored}
+            _require(path, entry, ("position", "kind", "classes", "weight"))
             classes, names = entry["classes"], entry.get("class_names") or []
             if not isinstance(classes, list) or not isinstance(names, list):
                 raise DataError(f"{path} has a line whose classes are no list: {line.strip()[:80]}")

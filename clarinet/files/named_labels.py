@@ -27,6 +27,7 @@ from clarinet.files.names import (
     counted_from_0_told,
     in_a_row,
 )
+from clarinet.files.no_class import odd_number
 from clarinet.files.tables import unguarded
 from clarinet.recipes.counting import many
 from clarinet.recipes.errors import ColumnsLeftOut, DataError
@@ -34,15 +35,15 @@ from clarinet.recipes.errors import ColumnsLeftOut, DataError
 OF_ANSWER = {yes_no.YES: LabelKind.TRUE, yes_no.NO: LabelKind.COMPLEMENTARY}
 
 
-def lacks_positions(path: Path) -> bool:
-    """Whether a table has file names and no positions, as people write it."""
-    columns = label_table(path).names
+def lacks_positions(path: Path, ignored: Sequence[str] = ()) -> bool:
+    """Whether a table has file names and no positions, as people write it; `ignored`: columns left out."""
+    columns = label_table(path, ignored).names
     return "position" not in columns and any(name in columns for name in (*FILENAMES, *IDS))
 
 
-def is_by_filename(path: Path) -> bool:
+def is_by_filename(path: Path, ignored: Sequence[str] = ()) -> bool:
     """Whether a table has a file name in each of its rows, or without positions an id of Kaggle."""
-    table = label_table(path)
+    table = label_table(path, ignored)
     name = next((column for column in FILENAMES if column in table.names), None)
     if name is None and "position" not in table.names:
         name = next((column for column in IDS if column in table.names), None)
@@ -50,7 +51,12 @@ def is_by_filename(path: Path) -> bool:
 
 
 def by_filename(
-    path: Path, filenames: Sequence[str], class_names: Sequence[str], *, first_class: int | None = None
+    path: Path,
+    filenames: Sequence[str],
+    class_names: Sequence[str],
+    *,
+    first_class: int | None = None,
+    ignored: Sequence[str] = (),
 ) -> tuple[list[LabelRow], list[str]]:
     """The labels of a table, and the names of the classes that they count.
 
@@ -62,12 +68,14 @@ def by_filename(
         filenames: what the file of each image is called, by its place.
         class_names: the classes; empty takes those of the table.
         first_class: from which number the table counts classes; None: from 0, if that can be.
+        ignored: columns that are left out.
 
     Raises:
         DataError: no column of classes, two that could be it, or one that says yes or no under another name;
-            a file or class that is not there; or numbers that can be read as names and as places.
+            a file or class that is not there; numbers that can be read as names and as places; or a number
+            that may stand for no class.
     """
-    table = label_table(path)
+    table = label_table(path, ignored)
     column, further = _class_columns(path, table.names)
     has_ids = not any(column in table.names for column in FILENAMES)
     name = only_one(path, table.names, IDS if has_ids else FILENAMES, "the image's file")
@@ -85,6 +93,11 @@ def by_filename(
         if not called:
             raise DataError(f"line {line} of {path} names no class in the column {column}")
     classes = list(class_names) or classes_in_order(set(given))
+    if not class_names and (odd := odd_number(classes)):
+        raise DataError(
+            f'{path} has labels of "{odd}", which may mean that nobody knows the class: take these lines '
+            "out, or call the classes by names"
+        )
     numbers = _numbers(given, classes, column, first_class)
     if first_class is None and column not in NAMES and (told_of := counted_from_0_told(given, classes)):
         warnings.warn(f"{path}: {told_of}", ColumnsLeftOut, stacklevel=2)

@@ -1,5 +1,6 @@
 """Names of files and classes: when two are one, how they sort, which of one list is which of another."""
 
+import csv
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
@@ -116,6 +117,12 @@ def classes_in_order(names: Collection[str]) -> list[str]:
 def class_lines(text: str) -> list[str]:
     """Class names that somebody wrote one a line; empty lines say nothing."""
     return list(filter(None, map(str.strip, text.splitlines())))
+
+
+def names_in_line(text: str) -> list[str]:
+    """Names with commas between, as a line of a CSV: quotes hold one that has a comma."""
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in cells if name.strip()]
 
 
 def as_listed(names: Collection[str], listed: Sequence[str]) -> list[str] | None:

@@ -5,10 +5,10 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
-from clarinet.files.names import sameness
+from clarinet.files.names import in_a_row, sameness
 from clarinet.files.refusal import shown
 from clarinet.files.yes_no import Sayings
 
@@ -18,6 +18,7 @@ SEPARATORS = (",", ";", "\t")
 _SAID_SEPARATOR = re.compile(r"\s*\"?sep=(.)\"?[^\n]*\n")  # the first line that a spreadsheet takes and hides
 _JOINTS = re.compile(r"[\s\-._]+")
 MAX_COLUMNS = 1_000
+TAKE_OUT = "take it out of the file, or name it in ignore_columns"
 _SHOWN = 40  # characters of a column's name
 
 
@@ -78,6 +79,7 @@ class TextTable:
     Args:
         names: of the columns, as `column_name` gives them; "" where one has none.
         written: as they stand there.
+        ignored: places of those that somebody wants left out; they have no name here, too.
     """
 
     names: Sequence[str]
@@ -85,17 +87,19 @@ class TextTable:
     _text: str
     _separator: str
     _lines_before: int
+    ignored: frozenset[int] = field(default=frozenset())
 
     @classmethod
-    def of(cls, text: str, *, known: frozenset[str]) -> "TextTable":
+    def of(cls, text: str, *, known: frozenset[str], ignored: Sequence[str] = ()) -> "TextTable":
         """Read the first line.
 
         Args:
             text: of the table.
             known: names of columns, by which the separator shows itself.
+            ignored: those that are left out, whatever they say.
 
         Raises:
-            BadTable: a column is there twice, or there are too many.
+            BadTable: a column is there twice, or there are too many, or one that is left out is not there.
         """
         said = _SAID_SEPARATOR.match(text)
         body = text[said.end() :] if said else text
@@ -110,14 +114,16 @@ class TextTable:
         written = headers[separator]
         if len(written) > MAX_COLUMNS:
             raise BadTable(f"has {len(written):,} columns; at most {MAX_COLUMNS:,} are taken")
-        names = [column_name(cell, known) for cell in written]
+        left_out = _places_of(ignored, written, known)
+        names = ["" if at in left_out else column_name(cell, known) for at, cell in enumerate(written)]
         for place, name in enumerate(names):
             first = names.index(name)
             if name and first < place:
                 alike = [quoted(written[first]), quoted(written[place])]
                 told = alike[0] if alike[0] == alike[1] else " and ".join(alike)
                 raise BadTable(f"has the same column twice: {told}. Keep the one that counts")
-        return cls(names, written, body, separator, text[: said.end()].count("\n") if said else 0)
+        lines_before = text[: said.end()].count("\n") if said else 0
+        return cls(names, written, body, separator, lines_before, left_out)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """The line's number and the cells of each row that is not empty: one a column, or more, or fewer.
@@ -151,7 +157,9 @@ class TextTable:
             BadTable: one of them says yes or no, which could turn around what the others say; or one has
                 values and no name, and does not just count the rows.
         """
-        others = [place for place, name in enumerate(self.names) if name not in used]
+        others = [
+            place for place, name in enumerate(self.names) if name not in used and place not in self.ignored
+        ]
         said = {place: Sayings() for place in others}
         for number, (_, row) in enumerate(self.rows()):
             for place in others:
@@ -168,7 +176,7 @@ def unread_columns(said: Mapping[int, tuple[str, Sayings]]) -> list[str]:
         if what.answer:
             raise BadTable(
                 f"says {quoted(what.example)} in the column {called}; call it answer if it tells whether the "
-                "picture is of the class, or else take it out"
+                f"picture is of the class, or else {TAKE_OUT if written.strip() else 'take it out'}"
             )
         if not written.strip() and what.filled and not what.in_order:
             raise BadTable(f"has values in the column {called} and no name for it in the first line")
@@ -180,6 +188,21 @@ def unread_columns(said: Mapping[int, tuple[str, Sayings]]) -> list[str]:
 def quoted(text: str) -> str:
     """A stranger's word in a sentence."""
     return f"'{shown(text.strip())[:_SHOWN]}'"
+
+
+def _places_of(ignored: Sequence[str], written: Sequence[str], known: frozenset[str]) -> frozenset[int]:
+    """Where columns are that are left out: those of the very name, or else of the same one."""
+    found: set[int] = set()
+    for name in ignored:
+        places = {at for at, cell in enumerate(written) if cell.strip() == name.strip()}
+        places = places or {
+            at for at, cell in enumerate(written) if column_name(cell, known) == column_name(name, known)
+        }
+        if not places:
+            there = in_a_row([quoted(cell) for cell in written])
+            raise BadTable(f"has no column {quoted(name)} that could be left out; it has {there}")
+        found |= places
+    return frozenset(found)
 
 
 def _header(text: str, separator: str) -> list[str]:

@@ -61,6 +61,7 @@ class FurtherImages(TypedDict):
     encoding: NotRequired[str]
     classes: NotRequired[str]
     first_class: NotRequired[Literal["", "0", "1"]]
+    no_label: NotRequired[str]
 
 
 class NewDataset(TypedDict):
@@ -72,6 +73,7 @@ class NewDataset(TypedDict):
     encoding: NotRequired[str]
     classes: NotRequired[str]
     first_class: NotRequired[Literal["", "0", "1"]]
+    no_label: NotRequired[str]
 
 
 class Example(TypedDict):

@@ -155,6 +155,43 @@ def test_another_file_of_the_same_name_and_size_is_another_request(
     assert sum(count(session, table) for table in (Dataset, DatasetVersion, LabelImport)) == sum(kept) + 1
 
 
+@pytest.mark.parametrize("kind", ["campaign", "dataset", "group", "import", "images", "decision"])
+def test_what_was_made_and_deleted_since_is_said_to_be_deleted(
+    client: TestClient, session: Session, storage: FolderStorage, kind: str
+) -> None:
+    dataset, campaign = make_dataset(session, storage), make_campaign(session, examples=3, confirm_yes=True)
+    [question] = answered(session, campaign, "ynyn")
+    session.commit()
+    decision = {"question_id": question.id, "value": "no"}
+    labels = {"file": ("l.csv", b"position,class,answer\n0,0,no\n")}
+    path, sent = {
+        "campaign": ("campaigns", {"json": {"name": "once", "dataset_id": str(dataset.id)}}),
+        "dataset": ("datasets", {"data": {"name": "once"}, "files": {"file": ("a.zip", ZIP)}}),
+        "group": ("groups", {"json": {"name": "once"}}),
+        "import": (f"campaigns/{campaign.id}/imports", {"files": labels}),
+        "images": (f"datasets/{dataset.id}/images", {"files": {"file": ("a.zip", ZIP)}}),
+        "decision": (f"campaigns/{campaign.id}/decisions", {"json": decision}),
+    }[kind]
+    headers = key()
+
+    def send() -> httpx2.Response:
+        return client.post(f"/api/v1/{path}", headers=headers, **sent)  # type: ignore[arg-type]
+
+    made = send()
+    assert made.status_code < 300, made.text
+    there = made.headers.get("location", f"/api/v1/{path}/{made.json()['id']}")
+    gone = client.post(f"{there}/undo") if kind == "decision" else client.delete(there)
+    assert gone.status_code == 204, gone.text
+    again = send()
+    session.expire_all()
+
+    assert (again.status_code, again.json()["type"]) == (409, "/problems/deleted-since"), again.text
+    assert again.json()["made"] == str(made.json()["id"])
+    assert "under a new key" in again.json()["detail"]
+    headers = key()
+    assert send().status_code == made.status_code
+
+
 @pytest.fixture
 def ada(app: FastAPI, session: Session, admin: User) -> TestClient:
     """An admin in a browser: no token makes tokens."""

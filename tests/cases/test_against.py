@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.datasets.intake.shards import read_records
+from app.stores.folder import FolderStorage
 from tests.app.datasets.files import npz_of, picture, zip_of
-from tests.cases.taking import places, taken
+from tests.cases.taking import PREFIX, places, taken
 
 A, B, C, D = (picture(mode="L", shade=shade) for shade in range(4))
 CAT_AND_DOG = {"cat/1.png": A, "dog/2.png": B}
@@ -107,17 +109,94 @@ def test_classes_that_are_called_as_if_unknown_are_told_in_good_english(tmp_path
     assert one["notes"][0].startswith('"NA" counts as a class; where it means that nobody knows')
 
 
-def test_the_largest_number_of_a_byte_is_told(tmp_path: Path) -> None:
-    images = np.arange(4 * 9 * 9, dtype=np.uint8).reshape(4, 9, 9)
+IMAGES = np.arange(4 * 9 * 9, dtype=np.uint8).reshape(4, 9, 9)
+PICTURES = {f"{place}.png": picture(mode="L", shade=place) for place in range(4)}
 
-    said = taken(tmp_path / "a", npz_of(x_train=images, y_train=np.array([0, 1, 255, 0], np.uint8)))
-    many = taken(tmp_path / "b", npz_of(x_train=images, y_train=np.array([0, 253, 254, 255], np.uint8)))
 
-    assert said["notes"] == [
-        "The label 255 counts as a class, and no label is 254; if it means that nobody knows the class, "
-        "write -1 in its place (in an array of int16) and import the file anew."
-    ]
-    assert many["notes"] == []
+def byte_array(*labels: int, **arrays: np.ndarray) -> bytes:
+    return npz_of(x_train=IMAGES, y_train=np.array(labels, np.uint8), **arrays)
+
+
+def judged(root: Path, data: bytes, **choices: Any) -> tuple[str, list[str], list[str]]:
+    """Why a file is refused; else the class of each image, "" of one that has none, and the notes."""
+    said = taken(root, data, **choices)
+    if "refused" in said:
+        return said["refused"], [], []
+    records = [one for some in read_records(FolderStorage(root), PREFIX, chunk=100) for one in some]
+    names = said["class_names"]
+    return "", ["" if one.true_class is None else names[one.true_class] for one in records], said["notes"]
+
+
+def test_a_label_that_may_stand_for_none_is_refused_until_somebody_says_what_it_is(tmp_path: Path) -> None:
+    names = np.array([f"c{number}" for number in range(256)])
+    far = npz_of(x_train=IMAGES, y_train=np.array([0, 1, -100, 0]))
+
+    told, _, _ = judged(tmp_path / "a", byte_array(0, 1, 255, 0))
+
+    assert "has the label 255, and none is 254: if it means that nobody knows the class, write -1" in told
+    assert "say no_label=255 where the application takes images in; if it is a class, name all 256" in told
+    assert judged(tmp_path / "b", byte_array(0, 1, 255, 0), no_label="255") == (
+        "",
+        ["0", "1", "", "0"],
+        ["1 image has the label 255, which stands for no class."],
+    )
+    as_class = judged(tmp_path / "c", byte_array(0, 1, 255, 0), no_label="-1")
+    assert as_class == ("", ["0", "1", "255", "0"], [])
+    _, several, notes = judged(tmp_path / "d", byte_array(0, 253, 254, 255))
+    assert (several, notes) == (["0", "253", "254", "255"], [])
+    _, named, _ = judged(tmp_path / "e", byte_array(0, 1, 255, 0, class_names=names))
+    assert named[2] == "c255"
+    assert judged(tmp_path / "f", far)[0]
+    assert judged(tmp_path / "g", far, no_label="-100")[1] == ["0", "1", "", "0"]
+
+
+def test_labels_counted_from_1_may_have_one_that_stands_for_none(tmp_path: Path) -> None:
+    told, _, _ = judged(tmp_path / "a", byte_array(1, 2, 255, 1), first_class="1")
+    _, classes, _ = judged(tmp_path / "b", byte_array(1, 2, 255, 1), first_class="1", no_label="255")
+
+    assert "no_label=255" in told
+    assert classes == ["1", "2", "", "1"]
+
+
+def test_a_word_stands_for_no_label_of_numbers(tmp_path: Path) -> None:
+    told, _, _ = judged(tmp_path, byte_array(0, 1, 0, 1), no_label="void")
+
+    assert 'numbers its classes, and no_label "void" is no number' in told
+
+
+BY_NUMBER: dict[str, tuple[dict[str, bytes], bytes | None]] = {
+    "a table": (PICTURES, b"filename,label\n0.png,0\n1.png,1\n2.png,255\n3.png,1\n"),
+    "a table with -1": (PICTURES, b"filename,label\n0.png,0\n1.png,1\n2.png,-1\n3.png,1\n"),
+    "folders": ({"0/a.png": A, "1/b.png": B, "255/c.png": C}, None),
+}
+
+
+@pytest.mark.parametrize(("files", "table"), BY_NUMBER.values(), ids=BY_NUMBER)
+def test_a_class_that_may_be_none_by_its_number_is_refused_until_somebody_says_so(
+    files: dict[str, bytes], table: bytes | None, tmp_path: Path
+) -> None:
+    number = "-1" if table and b"-1" in table else "255"
+
+    told, _, _ = judged(tmp_path / "a", zip_of(files), table=table)
+    _, classes, _ = judged(tmp_path / "b", zip_of(files), table=table, no_label=number)
+
+    assert f'has images of "{number}", and ' in told
+    assert f"say no_label={number}; if it is a class, " in told
+    assert sorted(classes)[:2] == ["", "0"]
+    assert number not in classes
+
+
+def test_images_may_join_a_class_that_is_called_255(tmp_path: Path) -> None:
+    files = {"train/0/a.png": A, "train/255/c.png": C}
+    words = {"cat/a.png": A, "dog/b.png": B, "unknown/c.png": C}
+
+    _, joined, _ = judged(tmp_path / "a", zip_of(files), class_names=["0", "1", "255"])
+    _, listed, _ = judged(tmp_path / "b", zip_of({**files, "classes.txt": b"0\n255\n"}))
+    _, said, notes = judged(tmp_path / "c", zip_of(words), no_label="Unknown")
+
+    assert sorted(joined) == sorted(listed) == ["0", "255"]
+    assert sorted(said) == ["", "cat", "dog"]
+    assert '1 image is of "Unknown", which stands for no class.' in notes
 
 
 def test_a_table_names_images_of_its_own_folder_first(tmp_path: Path) -> None:

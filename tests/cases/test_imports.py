@@ -198,6 +198,24 @@ class TestPositions:
         assert (made["state"], classes(session, campaign)) == ("ready", {0: (0,), 5: (2,)})
         assert wrong["detail"] == "first_position is '2'; it may be 0 or 1."
 
+    def test_leave_out_over_the_api_what_somebody_names(
+        self, client: TestClient, session: Session, campaign: Campaign
+    ) -> None:
+        table = b'position,class,"chk, mine"\n0,cat,y\n1,255,n\n2,dog,n\n'
+
+        refused = send(client, campaign, table)
+        made = send(client, campaign, table, ignore_columns='"chk, mine"', no_label="255")
+        wrong = send(client, campaign, table, no_label="a\x00b")
+
+        assert refused["state"] == "failed"
+        assert (made["state"], made["yes"]) == ("ready", 2)
+        assert made["notes"] == [
+            "Left out, as was asked for: 'chk, mine'.",
+            'Left out, because "255" stands for no class: 1 line.',
+        ]
+        assert classes(session, campaign) == {0: (0,), 2: (1,)}
+        assert wrong["detail"] == "no_label has at most 120 characters, and none that cannot be seen."
+
 
 class TestPeople:
     """One person is one, however their name is written."""
@@ -285,7 +303,9 @@ class TestVerdicts:
         told = refusal(session, campaign, f"filename,class,{column}\n{lines}", admin)
 
         assert f"in the column '{column}'; call it answer if it tells whether" in told
-        assert told.endswith("or else take it out. Nothing was stored.")
+        assert told.endswith(
+            "or else take it out of the file, or name it in ignore_columns. Nothing was stored."
+        )
         assert classes(session, campaign) == {}
 
     @pytest.mark.parametrize(("column", "cells"), NO_VERDICTS.items(), ids=NO_VERDICTS)

@@ -180,7 +180,7 @@ ZIPS: dict[str, tuple[dict[str, bytes], Expected, list[str]]] = {
         {"cat/1.jpg": ("train", "cat"), "no_label/2.jpg": ("train", "no_label")},
         [
             '"no_label" counts as a class; where it means that nobody knows the class, leave the cell of the '
-            "table empty, or put these pictures into a dataset of their own."
+            "table empty, or say no_label=no_label."
         ],
     ),
     "a table that answers, with paths of another disk": (

@@ -38,6 +38,7 @@ def arguments(tmp_path: Path) -> Namespace:
         target=tmp_path / "target",
         labels=None,
         first_class=None,
+        ignore_columns="",
         classes=None,
         skip_bad=False,
     )

@@ -112,3 +112,36 @@ def test_what_is_understood(case: tuple[str, str | bytes, list[int], list[int], 
     assert (found.complementary.tolist(), found.true.tolist()) == (noes, yes)
     assert [one.category for one in said] == ([ColumnsLeftOut] if told else [])
     assert all(told in str(one.message) for one in said)
+
+
+LEFT_OUT = {
+    "yes and no": ("l.csv", "filename,label,chk\n1.png,cat,y\n2.png,dog,n\n", "chk"),
+    "two of one meaning": ("l.csv", "filename,label,class\n1.png,cat,pet\n2.png,dog,pet\n", "class"),
+    "by position": ("l.csv", f"{PLACED},ok\n0,true,0,1,y\n1,true,1,1,n\n", "ok"),
+    "a key": ("l.jsonl", f'{LINE}, "ok": false}}\n{LINE.replace("0", "1")}, "ok": true}}\n', "ok"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "column"), LEFT_OUT.values(), ids=LEFT_OUT.keys())
+def test_columns_are_left_out_where_somebody_says_so(
+    name: str, text: str, column: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    of = {"images": 3, "num_classes": 2, "filenames": FILES, "class_names": CLASSES}
+
+    with pytest.raises(DataError):
+        load_labels(path, **of)  # type: ignore[arg-type] # one dictionary for several calls
+    labels = load_labels(path, **of, ignore_columns=[column])  # type: ignore[arg-type]
+
+    assert labels.classes.tolist() == [0, 1]
+    with pytest.raises(DataError, match="'okay' that could be left out"):
+        load_labels(path, **of, ignore_columns=[column, "okay"])  # type: ignore[arg-type]
+
+
+def test_a_number_that_may_stand_for_no_class_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("filename,label\n1.png,0\n2.png,1\n3.png,255\n")
+
+    with pytest.raises(DataError, match='labels of "255", which may mean that nobody knows the class'):
+        load_labels(path, images=3, filenames=FILES)

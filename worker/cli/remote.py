@@ -95,6 +95,10 @@ FirstPosition = Annotated[
         min=0, max=1, help="From which number the file counts pictures; else from 0, if that is sure."
     ),
 ]
+NoLabel = Annotated[
+    str,
+    typer.Option("--no-label", help="What the file writes in place of a class that nobody knows, like 255."),
+]
 Encoding = Annotated[str, typer.Option(help="Of the names in the zip, where it does not say it.")]
 
 
@@ -112,6 +116,7 @@ def add_dataset(
     encoding: Encoding = "",
     classes: ClassNames = "",
     first_class: FirstClass = None,
+    no_label: NoLabel = "",
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -126,6 +131,7 @@ def add_dataset(
             encoding=encoding,
             classes=lines_of(classes),
             first_class=said_of(first_class),
+            no_label=no_label,
         )
         with watching("Taking images in", taken_in) as tell:
             row = client.datasets.wait(made["id"], on_look=tell)
@@ -149,6 +155,7 @@ def grow_dataset(
     encoding: Encoding = "",
     classes: ClassNames = "",
     first_class: FirstClass = None,
+    no_label: NoLabel = "",
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -164,6 +171,7 @@ def grow_dataset(
             encoding=encoding,
             classes=lines_of(classes),
             first_class=said_of(first_class),
+            no_label=no_label,
         )
         with watching("Taking images in", taken_in) as tell:
             row = client.datasets.wait_for_version(found["id"], made["id"], on_look=tell)
@@ -310,6 +318,11 @@ def import_labels(
     ] = "refuse",
     first_class: FirstClass = None,
     first_position: FirstPosition = None,
+    ignore_columns: Annotated[
+        str,
+        typer.Option(help="Columns that are left out, or controls of Label Studio, with commas between."),
+    ] = "",
+    no_label: NoLabel = "",
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -323,6 +336,8 @@ def import_labels(
             contradictions=contradictions,
             first_class=said_of(first_class),
             first_position=said_of(first_position),
+            ignore_columns=ignore_columns,
+            no_label=no_label,
         )
         with watching("Reading labels", unknown) as tell:
             row = client.labels.wait(found["id"], made["id"], on_look=tell)

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from app.accounts import service as accounts
 from app.accounts.callers import digest
 from app.accounts.credentials import locked
+from app.accounts.ending import Because, end_all
 from app.accounts.errors import LastAdmin
 from app.accounts.models import Role, User
 from app.accounts.organisation.claims import Person
@@ -25,7 +26,7 @@ from app.accounts.organisation.errors import (
     SignInNotBegun,
 )
 from app.accounts.organisation.models import OrganisationIdentity, UsedSignIn
-from app.accounts.people import add_user, end_all, set_role
+from app.accounts.people import add_user, set_role
 from app.journal import writing as journal
 from app.journal.models import Action
 from app.organisation_settings import OrganisationSettings
@@ -113,7 +114,7 @@ def turn_away(session: Session, person: Person, *, now: datetime) -> None:
     user = None if identity is None else session.get(User, identity.user_id)
     if identity is not None and user is not None:
         identity.seen_at = now  # by which a sign-in that waits for its code falls
-        end_all(session, user, now=now)
+        end_all(session, user, because=Because.TURNED_AWAY, by=None, now=now)
     facts = journal.naming(user) if user else {"account": "unknown"}
     journal.write(session, Action.SIGN_IN_REFUSED, by=None, details={**facts, "at": "organisation"})
 
@@ -154,7 +155,7 @@ def _take_over(
         raise DisabledHere
     user = locked(session, user)
     user.password_hash = user.totp_secret = user.totp_since = user.totp_step = None
-    end_all(session, user, now=now)
+    end_all(session, user, because=Because.TAKEN_OVER, by=None, now=now)
 
 
 def link(

@@ -4,6 +4,7 @@ It is asked {"root": storage folder, "prefix": where to put shards, "upload": {.
 "total"} now and then.
 """
 
+import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -26,8 +27,9 @@ from app.datasets.uploads import SAY_ENCODING, SKIP_BAD
 from app.stores.folder import FolderStorage
 from clarinet.files.arrays import SUFFIX
 from clarinet.files.folders import class_list
-from clarinet.files.names import are_numbers, class_lines
-from clarinet.files.refusal import MOST_NAMED, Refused
+from clarinet.files.names import NO_LABEL, are_numbers, class_lines
+from clarinet.files.no_class import VOID
+from clarinet.files.refusal import MOST_NAMED, Refused, shown
 from clarinet.recipes.counting import many
 
 REPORT_EVERY_S = 0.5
@@ -138,17 +140,19 @@ def _reading(archive: Archive, storage: FolderStorage, upload: dict[str, Any]) -
         data = storage.read(upload["table"], length=MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:
             raise Refused(upload["table_name"], f"is larger than {MAX_TABLE_BYTES // MIB} MB")
-        return read_with_table(archive, read_table(data, upload["table_name"]), class_names=known)
+        table = read_table(data, upload["table_name"])
+        return read_with_table(archive, table, class_names=known, no_label=upload.get("no_label", ""))
     given = class_lines(upload.get("classes", ""))
     # A list of classes may lie beside the arrays.
     listed = class_list(archive.members)
     paths = [path for path in archive.members if path != listed]
     has_arrays = bool(paths) and all(path.endswith(SUFFIX) for path in paths)
     if upload["kind"] == "npz" or (upload["kind"] == "auto" and has_arrays):
-        return read_arrays(archive, given, first_class=_first_class(upload, known))
+        first = _first_class(upload, known)
+        return read_arrays(archive, given, first_class=first, no_label=_no_label(upload, known))
     if given:
         raise Refused(upload["name"], "is no npz of numbered classes, so it takes its names from its folders")
-    return read_folders(archive, class_names=known)
+    return read_folders(archive, class_names=known, no_label=upload.get("no_label", ""))
 
 
 def _first_class(upload: dict[str, Any], known: Sequence[str]) -> int | None:
@@ -156,6 +160,20 @@ def _first_class(upload: dict[str, Any], known: Sequence[str]) -> int | None:
     if said := upload.get("first_class"):
         return int(said)
     return next((first for first in (0, 1) if are_numbers(known) and str(first) in known), None)
+
+
+def _no_label(upload: dict[str, Any], known: Sequence[str]) -> int | None:
+    """What stands for no class in an npz: as is said; 255 is one where its images join a class of that name.
+
+    Raises:
+        Refused: it is no whole number, as labels are.
+    """
+    said: str = upload.get("no_label", "")
+    if said:
+        if not re.fullmatch(r"-?[0-9]{1,9}", said):
+            raise Refused(upload["name"], f'numbers its classes, and no_label "{shown(said)}" is no number')
+        return int(said)
+    return NO_LABEL if str(VOID) in known else None
 
 
 if __name__ == "__main__":

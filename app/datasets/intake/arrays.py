@@ -22,11 +22,16 @@ from clarinet.files.arrays import (
 )
 from clarinet.files.names import NO_LABEL
 from clarinet.files.refusal import Refused
+from clarinet.recipes.counting import many
 
-UNKNOWN = 255  # what others write into arrays of bytes for a label that nobody knows
 
-
-def read_arrays(archive: Archive, given: Sequence[str] = (), *, first_class: int | None = None) -> Reading:
+def read_arrays(
+    archive: Archive,
+    given: Sequence[str] = (),
+    *,
+    first_class: int | None = None,
+    no_label: int | None = None,
+) -> Reading:
     """Images x_train and x_test with the classes y_train and y_test, any of them missing, and others of a
     split's name; see `image_arrays`.
 
@@ -38,22 +43,31 @@ def read_arrays(archive: Archive, given: Sequence[str] = (), *, first_class: int
         archive: the npz.
         given: names of the classes, in the order of their numbers.
         first_class: from which number the labels count, 0 or 1; None: from 0, if that can be.
+        no_label: the label of images whose class nobody knows, beside -1; None: nobody said it.
 
     Raises:
         Refused: no images, arrays of another shape or type or of nearly the right name, numbers of images and
             labels that differ, or fewer names than numbers. Or numbers that run from 1 to K, if nobody says
-            from where they count.
+            from where they count; or 255 apart from the others, if nobody says whether it is a class.
     """
     images, about_arrays = image_arrays(archive)
     for one in images:
         if one.header is not None:
             _check_size(one.header)
     check_total(sum(one.count for one in images), archive.name)
-    labels = [_labels(archive, one) for one in images]
+    labels = [_labels(archive, one, no_label) for one in images]
+    left_out = [] if no_label is None else _without(labels, no_label)
     first = _first(archive, np.concatenate(labels), first_class)
     labels = [np.where(values > NO_LABEL, values - first, values) for values in labels]
     numbered = np.concatenate(labels)
-    class_names, told = _names(archive, given, numbered, first=first, is_said=first_class is not None)
+    class_names, told = _names(
+        archive,
+        given,
+        numbered,
+        first=first,
+        is_said=first_class is not None,
+        is_void_said=no_label is not None,
+    )
 
     def pictures() -> Iterator[Incoming]:
         for one, own in zip(images, labels, strict=True):
@@ -68,8 +82,20 @@ def read_arrays(archive: Archive, given: Sequence[str] = (), *, first_class: int
         class_names,
         pictures(),
         made=made_by(archive.comment),
-        remarks=[*about_arrays, *told, *_remarks(numbered[numbered != NO_LABEL])],
+        remarks=[*about_arrays, *left_out, *told, *_remarks(numbered[numbered != NO_LABEL])],
     )
+
+
+def _without(labels: Sequence[np.ndarray], no_label: int) -> list[str]:
+    """Make what somebody said to stand for no label none, in place; gives how often that was, to be told."""
+    if no_label == NO_LABEL:
+        return []
+    count = 0
+    for values in labels:
+        count += int((values == no_label).sum())
+        values[values == no_label] = NO_LABEL
+    have = "has" if count == 1 else "have"
+    return [f"{many(count, 'image')} {have} the label {no_label}, which stands for no class"]
 
 
 def _first(archive: Archive, labels: np.ndarray, said: int | None) -> int:
@@ -80,14 +106,22 @@ def _first(archive: Archive, labels: np.ndarray, said: int | None) -> int:
 
 
 def _names(
-    archive: Archive, given: Sequence[str], labels: np.ndarray, *, first: int, is_said: bool
+    archive: Archive,
+    given: Sequence[str],
+    labels: np.ndarray,
+    *,
+    first: int,
+    is_said: bool,
+    is_void_said: bool,
 ) -> tuple[list[str] | None, list[str]]:
     """The classes up to the highest number, and what to say of where their names are from."""
     known = np.unique(labels[labels != NO_LABEL])
     if not len(known):
         return None, []
     highest = int(known[-1])
-    found = class_names_of(archive, highest, given, lowest=0 if is_said else int(known[0]))
+    found = class_names_of(
+        archive, known.tolist(), given, first=first, is_from_0=is_said, is_void_said=is_void_said
+    )
     if found is None:
         if not is_said and known[0] == 1 and highest == len(known) > 1:
             raise Refused(
@@ -105,11 +139,6 @@ def _names(
 def _remarks(labels: np.ndarray) -> list[str]:
     """What is odd about the labels that are known."""
     known = np.unique(labels).tolist()
-    if known and known[-1] == UNKNOWN and (len(known) == 1 or known[-2] < UNKNOWN - 1):
-        return [
-            f"The label {UNKNOWN} counts as a class, and no label is {UNKNOWN - 1}; if it means that nobody "
-            f"knows the class, write {NO_LABEL} in its place (in an array of int16) and import the file anew"
-        ]
     if not known or 0 in known or known[-1] < 1:
         return []
     return ["No image is of the class 0; if the labels count from 1, subtract 1 and import the file anew"]
@@ -123,9 +152,9 @@ def _check_size(header: Header) -> None:
         )
 
 
-def _labels(archive: Archive, images: ImageArray) -> np.ndarray:
+def _labels(archive: Archive, images: ImageArray, no_label: int | None) -> np.ndarray:
     """(N,) int64 classes of images, NO_LABEL where none are given."""
-    found = read_labels(archive, images.part.word, images.count, most=MAX_CLASSES)
+    found = read_labels(archive, images.part.word, images.count, most=MAX_CLASSES, no_label=no_label)
     return np.full(images.count, NO_LABEL, np.int64) if found is None else found
 
 

@@ -1,25 +1,18 @@
 """A zip of image files -> pictures: classes from folders, or from tables."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from app.datasets.intake.against import Named, disjoint_told, numbered_told, splits_told
+from app.datasets.intake.against import disjoint_told
+from app.datasets.intake.by_tables import about_images, by_tables
 from app.datasets.intake.limits import MAX_LIST_BYTES, MAX_TABLE_BYTES
 from app.datasets.intake.pictures import picture_of_file, require_no_archive
 from app.datasets.intake.reading import Reading, check_total, checked_classes
 from app.datasets.intake.shards import Incoming
-from app.datasets.intake.tables import WANTED, NoTable, Row, Table, is_table, read_table
+from app.datasets.intake.tables import WANTED, NoTable, Table, is_table, read_table
 from app.datasets.intake.zips import Archive
-from clarinet.files.folders import (
-    PathFinder,
-    Placed,
-    Placement,
-    around_told,
-    class_list,
-    place,
-    require_told_apart,
-)
+from clarinet.files.folders import Placed, Placement, around_told, class_list, place, require_told_apart
 from clarinet.files.kinds import (
     begins_as_image,
     doubles_told,
@@ -28,18 +21,11 @@ from clarinet.files.kinds import (
     no_pictures_told,
     split_off_doubles,
 )
-from clarinet.files.names import (
-    alike_paths,
-    as_listed,
-    class_lines,
-    in_a_row,
-    numbers_among,
-    same_path,
-    sameness,
-)
+from clarinet.files.names import NO_LABEL, as_listed, class_lines, in_a_row, numbers_among
+from clarinet.files.no_class import VOID, is_called, means_missing, odd_number
 from clarinet.files.pictures import Change
 from clarinet.files.refusal import Refused, shown
-from clarinet.files.splits import SPLITS, THIRD, split_told
+from clarinet.files.splits import SPLITS
 from clarinet.recipes.counting import is_or_are, many
 
 HEAD_BYTES = 512
@@ -51,37 +37,40 @@ OF_CLASSES = {"txt", "json", "xml", "mat", "xlsx", "ods", "yaml", "yml", "pkl", 
 SUBMISSION = "submission"  # in the names of tables of Kaggle that show how answers look, and are none
 # Of programs that pack what they write as a zip; nobody means pictures in them.
 DOCUMENTS = {"xlsx", "docx", "pptx", "ods", "odt", "odp", "epub"}
-# How programs write that something is missing.
-NOT_KNOWN = {"na", "n/a", "nan", "null", "none", "unknown", "no label", "nolabel", "unlabeled", "unlabelled"}
-NOT_KNOWN |= {"-1", "-", "--", "?", "??"}
 
 
-def read_folders(archive: Archive, *, class_names: Sequence[str] = ()) -> Reading:
+def read_folders(archive: Archive, *, class_names: Sequence[str] = (), no_label: str = "") -> Reading:
     """The images of a zip: as tables in it say, and else by class folders, below `train` and `test` or not.
 
     Args:
         archive: the zip.
         class_names: of the dataset that the images join; empty for a new one.
+        no_label: what is written in place of a class where nobody knows it; "" where nobody said so.
 
     Raises:
         Refused: tables alone could tell the classes, and none has a column of file names. Or images that join
-            others lie in one folder, which could be a class.
+            others lie in one folder, which could be a class; or a class is called by a number that may stand
+            for none, if nobody says whether it does.
     """
     tables, others = _tables(archive)
     found = _look(archive, others)
     placement = place(found.images, archive.name, class_names=class_names)
-    tables = _about_images(tables, others, placement, found.images)
+    tables = about_images(tables, others, placement, found.images)
     if others and not tables and not any(one.class_name for one in placement.placed):
         raise Refused(others[0], WANTED)
     placement.remarks.extend(f'"{path}" names no images and was left out' for path in others)
-    return _reading(archive, _classed(archive, placement, tables, found, class_names), found, tables)
+    classed = _classed(archive, placement, tables, found, class_names)
+    return _reading(archive, classed, found, tables, class_names=class_names, no_label=no_label)
 
 
-def read_with_table(archive: Archive, table: Table, *, class_names: Sequence[str] = ()) -> Reading:
+def read_with_table(
+    archive: Archive, table: Table, *, class_names: Sequence[str] = (), no_label: str = ""
+) -> Reading:
     """The images that a table beside the zip names, in its order within each split; see `read_folders`."""
     found = _look(archive, ())
     placement = place(found.images, archive.name, class_names=class_names)
-    return _reading(archive, _classed(archive, placement, [table], found, class_names), found, [table])
+    classed = _classed(archive, placement, [table], found, class_names)
+    return _reading(archive, classed, found, [table], class_names=class_names, no_label=no_label)
 
 
 def _tables(archive: Archive) -> tuple[list[Table], list[str]]:
@@ -94,37 +83,6 @@ def _tables(archive: Archive) -> tuple[list[Table], list[str]]:
             except NoTable:
                 others.append(path)
     return tables, others
-
-
-def _about_images(
-    tables: Sequence[Table], others: list[str], placement: Placement, images: Sequence[str]
-) -> list[Table]:
-    """Those without the ones by ids that are no names of images; `others` gets their paths."""
-    found = []
-    for table in tables:
-        if table.has_ids and not _names_any(table, _named_by(table, placement, images)):
-            others.append(table.name)
-        else:
-            found.append(table)
-    return found
-
-
-def _names_any(table: Table, images: Sequence[str]) -> bool:
-    finder = PathFinder(images, by_id=True)
-    return any(finder.find(row.filename) or finder.could_be_several(row.filename) for row in table.rows)
-
-
-def _named_by(table: Table, placement: Placement, paths: Sequence[str]) -> list[str]:
-    """The images that a table may name. By ids, of which each split may have the same ones: those of the
-    split that the table's own name tells, or else training images."""
-    if not table.has_ids:
-        return list(paths)
-    split = split_told(table.name.rpartition("/")[2].rpartition(".")[0])
-    ids = {same_path(path.rpartition("/")[2].rpartition(".")[0]) for path in paths}
-    if split is None and len(ids) == len(paths):
-        return list(paths)
-    wanted, splits = "test" if split == "test" else "train", {one.path: one.split for one in placement.placed}
-    return [path for path in paths if splits.get(path, wanted) == wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,144 +136,7 @@ def _classed(
         if class_names:
             require_told_apart(placement.around, class_names)
         placement.remarks.append(around_told(placement.around))
-    return _by_tables(archive, placement, tables, found.images) if tables else placement
-
-
-@dataclass(slots=True)
-class _Told:
-    """What tables say, row by row."""
-
-    placed: dict[str, Placed] = field(default_factory=dict)
-    refused: list[Refused] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    third: set[str] = field(default_factory=set)  # paths of a validation split
-    left: set[str] = field(default_factory=set)  # names of files that no table is about
-    elsewhere: list[Refused] = field(default_factory=list)  # what lies in the folder of another class
-    otherwise: list[Refused] = field(default_factory=list)  # what has another number than its folder
-    named: list[Named] = field(default_factory=list)  # images of rows whose places say something
-
-
-def _by_tables(
-    archive: Archive, placement: Placement, tables: Sequence[Table], images: Sequence[str]
-) -> Placement:
-    """Images in the order of the tables within each split; where these say nothing, their place counts.
-
-    A row without its image is refused, and so are an image without its row and one that is named twice.
-    """
-    by_place = {one.path: one for one in placement.placed}
-    images = [path for path in images if path not in placement.marks]
-    alike = alike_paths(images)
-    paths = [*by_place, *(path for path in images if path not in by_place and path not in alike)]
-    told = _Told(refused=list(alike.values()))
-    classes = {sameness(row.class_name) for table in tables for row in table.rows if row.class_name}
-    folders = {sameness(one.class_name) for one in placement.placed if one.class_name}
-    classes = classes | folders if classes & folders else set()  # else the folders mean something else
-    is_about: list[Collection[str]] = []  # by table: images that have to have a line in one
-    for table in tables:
-        named = _named_by(table, placement, paths)
-        finder = PathFinder(named, by_id=table.has_ids)
-        own = _within_folder(table, named, finder)  # looked among first
-        for row in table.rows:
-            within = f"{table.folder}/{row.filename}" if table.folder else row.filename
-            tries = ((own, within), (own, row.filename), (finder, within), (finder, row.filename))
-            path = next((found for one, called in tries if (found := one.find(called))), None)
-            if path is None:
-                several = finder.could_be_several(row.filename)
-                why = "could be several files" if several else "is not"
-                mend = "; write its folders, too" if several else ""
-                where = f"is named in line {row.line} of {table.name} but {why} in {archive.name}{mend}"
-                told.refused.append(Refused(row.filename, where))
-            elif path in told.placed:
-                where = f"is named twice in {table.name}, the second time in line {row.line}"
-                told.refused.append(Refused(row.filename, where))
-            else:
-                told.placed[path] = _placed(path, row, table, by_place.get(path))
-                if path in by_place:
-                    told.named.append(Named(row, table.name, by_place[path]))
-                if row.split == THIRD:
-                    told.third.add(path)
-                if _lies_elsewhere(row, by_place.get(path), classes):
-                    where = f"{row.class_name!r:.80} by line {row.line} of {table.name}"
-                    lies = f"lies in the folder of {by_place[path].class_name!r:.80} and is {where}"
-                    told.elsewhere.append(Refused(path, f"{lies}; the table counts"))
-        is_about.append(_to_be_named_by(table, named, told.placed, by_place))
-    for path in paths:
-        if path not in told.placed:
-            if any(path in named for named in is_about):
-                where = f"is in {archive.name} but not in {' or '.join(table.name for table in tables)}"
-                mend = "add it there, its class empty where nobody knows it, or take it out"
-                told.refused.append(Refused(path, f"{where}; {mend}"))
-                continue
-            told.left.add(shown(path))
-            if path in by_place:
-                told.placed[path] = by_place[path]
-    numbered, told.otherwise = ([], []) if classes else numbered_told(told.named)
-    told.remarks += [*numbered, *splits_told(told.named)]
-    return _told_by(told, tables, placement)
-
-
-def _within_folder(table: Table, images: Sequence[str], finder: PathFinder) -> PathFinder:
-    """Of those in the folder of a table, or deeper; the same finder, where it lies in none."""
-    if not table.folder:
-        return finder
-    below = [path for path in images if path.startswith(f"{table.folder}/")]
-    return PathFinder(below, by_id=table.has_ids)
-
-
-def _to_be_named_by(
-    table: Table, named: Sequence[str], told: Mapping[str, Placed], by_place: Mapping[str, Placed]
-) -> set[str]:
-    """The images that need a line in a table: below its folder; by ids, of the splits that it names."""
-    below = f"{table.folder}/" if table.folder else ""
-    splits = {told[path].split for path in named if path in told}
-    is_any = not table.has_ids
-    return {
-        path
-        for path in named
-        if path.startswith(below) and (is_any or path not in by_place or by_place[path].split in splits)
-    }
-
-
-def _lies_elsewhere(row: Row, by_place: Placed | None, classes: set[str]) -> bool:
-    """Whether an image lies in a folder that is called like another class than its row gives it."""
-    if row.class_name is None or by_place is None or by_place.class_name is None:
-        return False
-    folder = sameness(by_place.class_name)
-    return folder != sameness(row.class_name) and folder in classes
-
-
-def _placed(path: str, row: Row, table: Table, by_place: Placed | None) -> Placed:
-    split = row.split or (by_place.split if by_place else "train")
-    is_by_folder = not table.has_classes and by_place is not None
-    return Placed(path, split, by_place.class_name if is_by_folder and by_place else row.class_name)
-
-
-def _told_by(told: _Told, tables: Sequence[Table], placement: Placement) -> Placement:
-    """What the tables say, with what is to be said of it."""
-    placed, remarks = list(told.placed.values()), list(placement.remarks)
-    if told.third:
-        becomes = "train" if any(one.split == "test" for one in placed) else "test"
-        placed = [one._replace(split=becomes) if one.path in told.third else one for one in placed]
-        words = {"train": "training", "test": "test"}[becomes]
-        remarks.append(f"The validation split of {tables[0].name} counts as {words} images")
-    for table in tables:
-        if table.has_ids:
-            remarks.append(
-                f"{table.name} names images by their ids, which are their names without the ending"
-            )
-        if table.unread:
-            remarks.append(f"Of {table.name} the columns {', '.join(table.unread)} were left out")
-        remarks.extend(table.remarks)
-    if told.elsewhere:
-        remarks.append(
-            f"{many(len(told.elsewhere), 'image')} {is_or_are(len(told.elsewhere))} given another class by "
-            f"{in_a_row([table.name for table in tables])} than by the folder ({told.elsewhere[0].name}); "
-            "the table counts"
-        )
-    remarks.extend(told.remarks)
-    refused = told.refused + [one for one in placement.refused if one.name in told.left]
-    in_order = sorted(placed, key=lambda one: SPLITS.index(one.split))
-    return Placement(in_order, refused, remarks, contradictions=[*told.elsewhere, *told.otherwise])
+    return by_tables(archive.name, placement, tables, found.images) if tables else placement
 
 
 def _holds_image(archive: Archive, path: str) -> bool:
@@ -324,9 +145,18 @@ def _holds_image(archive: Archive, path: str) -> bool:
     return begins_as_image(head)
 
 
-def _reading(archive: Archive, placement: Placement, found: _Found, tables: Sequence[Table]) -> Reading:
+def _reading(
+    archive: Archive,
+    placement: Placement,
+    found: _Found,
+    tables: Sequence[Table],
+    *,
+    class_names: Sequence[str],
+    no_label: str,
+) -> Reading:
     """Images with their places. A class that a column of a table is about is there without an image, too."""
-    placed, remarks = placement.placed, [*placement.remarks, *found.remarks]
+    remarks = [*placement.remarks, *found.remarks]
+    placed = _without(placement.placed, no_label, remarks)
     refused = [*found.refused, *placement.refused]
     if not refused and not archive.refused:
         if not placed and found.remarks:
@@ -339,14 +169,15 @@ def _reading(archive: Archive, placement: Placement, found: _Found, tables: Sequ
             for split in SPLITS
         }
     )
-    columns = [name for table in tables for name in table.classes]
-    class_names = _classes(archive, names, columns, remarks) if names else None
+    columns = [name for table in tables for name in table.classes if not is_called(name, no_label)]
+    known = None if no_label else class_names
+    in_order = _classes(archive, names, columns, remarks, known=known) if names else None
     if not names and found.telling:
         remarks.append(
             f'No image has a class; if "{shown(found.telling[0])}" tells classes, write them as a table: a '
             ".csv with the first line filename,class"
         )
-    labels = dict(zip(names, numbers_among(class_names or (), names), strict=True))
+    labels = dict(zip(names, numbers_among(in_order or (), names), strict=True))
     changes: Counter[Change] = Counter()
 
     def pictures() -> Iterator[Incoming | Refused]:
@@ -363,7 +194,7 @@ def _reading(archive: Archive, placement: Placement, found: _Found, tables: Sequ
 
     return Reading(
         len(placed),
-        class_names,
+        in_order,
         pictures(),
         refused=refused,
         remarks=remarks,
@@ -372,30 +203,68 @@ def _reading(archive: Archive, placement: Placement, found: _Found, tables: Sequ
     )
 
 
-def _means_missing(name: str) -> bool:
-    return sameness(name).strip("<>#").replace("_", " ") in NOT_KNOWN
+def _without(placed: Sequence[Placed], no_label: str, remarks: list[str]) -> list[Placed]:
+    """Those images, of no class where theirs is what somebody said to stand for none, which is told."""
+    found = [
+        one._replace(class_name=None) if one.class_name and is_called(one.class_name, no_label) else one
+        for one in placed
+    ]
+    if no_label and no_label != str(NO_LABEL):
+        count = sum(one is not other for one, other in zip(found, placed, strict=True))
+        of_it = f'of "{shown(no_label)}", which stands for no class'
+        remarks.append(f"{many(count, 'image')} {is_or_are(count)} {of_it}")
+    return found
 
 
-def _classes(archive: Archive, names: set[str], columns: Sequence[str], remarks: list[str]) -> list[str]:
+def _require_no_odd_number(archive: Archive, names: set[str], known: Sequence[str]) -> None:
+    """Raises Refused where a class may be none by its number, and the images join none that is called so."""
+    number = odd_number(names)
+    if number is None or number in known:
+        return
+    if number == str(NO_LABEL):
+        why, else_ = "the others are called by their numbers", "call it otherwise"
+    else:
+        why, else_ = f'none of "{VOID - 1}"', f"say no_label={NO_LABEL}"
+    raise Refused(
+        archive.name,
+        f'has images of "{number}", and {why}: if it means that nobody knows the class, say '
+        f"no_label={number}; if it is a class, {else_}",
+    )
+
+
+def _classes(
+    archive: Archive,
+    names: set[str],
+    columns: Sequence[str],
+    remarks: list[str],
+    *,
+    known: Sequence[str] | None,
+) -> list[str]:
     """The classes in label order: as a list in the archive has them, or the columns of tables, or else by the
     alphabet.
+
+    `known`: those of the dataset that the images join; None where somebody said what stands for no class.
     """
     names = names | set(columns)
-    missing = [name for name in sorted(names) if _means_missing(name)]
+    missing = [name for name in sorted(names) if means_missing(name)]
     if missing:
         told = in_a_row([f'"{shown(name)}"' for name in missing])
         is_one = len(missing) == 1
         counts = "counts as a class; where it means" if is_one else "count as classes; where they mean"
         remarks.append(
-            f"{told} {counts} that nobody knows the class, leave the cell of the table empty, or put these "
-            "pictures into a dataset of their own"
+            f"{told} {counts} that nobody knows the class, leave the cell of the table empty, or say "
+            f"no_label={shown(missing[0]) if is_one else 'with one of them'}"
         )
     path = class_list(archive.members)
     if path is None:
+        if known is not None:
+            _require_no_odd_number(archive, names, known)
         return checked_classes(names, archive.name, listed=columns)
     text = archive.read(path, limit=MAX_LIST_BYTES).decode(errors="replace")
     listed = class_lines(text)
     is_used = as_listed(names, listed) is not None
+    if known is not None and not is_used:
+        _require_no_odd_number(archive, names, known)
     told = (
         "gives the order of the classes" if is_used else "does not list the classes of the images; left out"
     )

@@ -2,18 +2,20 @@
 
 It is asked {"root": storage folder, "data": the file's key, "name": what it was called, "dataset": id of the
 campaign's, "class_names": those of the campaign, "first_class": from which number it counts them,
-"first_position": the same of positions, "rows": where to put what it says}.
+"first_position": the same of positions, "ignored": columns to leave out, "no_label": what stands for no
+class, "rows": where to put what it says}.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from app import apart
 from app.labels.errors import BadImport
-from app.labels.importing.reading import MAX_BYTES, FileOfLabels, read_answers
+from app.labels.importing.reading import MAX_BYTES, read_answers
 from app.labels.importing.rows import Row, write_rows
 from app.labels.importing.said import Also, AnswerInFile, Reading
+from app.labels.importing.tables import ONE_OUT
 from app.stores.folder import FolderStorage
 from clarinet.files.names import (
     NO_LABEL,
@@ -22,7 +24,9 @@ from clarinet.files.names import (
     numbers_among,
     plain_number,
 )
+from clarinet.files.no_class import VOID, is_called, means_missing
 from clarinet.files.refusal import MOST_NAMED, shown
+from clarinet.recipes.counting import many
 from clarinet.recipes.errors import DataError
 
 # The interpreter and its libraries take about 200 MB of it, and 200,000 answers of a file of 16 MB 150 MB.
@@ -50,15 +54,23 @@ def take_in(storage: FolderStorage, request: Mapping[str, Any]) -> dict[str, Any
         BadImport: nothing of it can be understood.
     """
     data = storage.read(request["data"], length=MAX_BYTES + 1)
-    file = read_answers(data, dataset=request.get("dataset", ""))
+    file = read_answers(data, dataset=request.get("dataset", ""), ignored=request.get("ignored", ()))
+    no_label = request.get("no_label", "")
+    answers = [item for item in file.answers if not is_called(item.class_name, no_label)]
     class_names: list[str] = request["class_names"]
     first = request.get("first_class")
-    numbers = _class_numbers(file, class_names, first)
-    first_position = _first_position(file, request.get("first_position"))
+    if not answers and not file.bad:
+        raise BadImport(f'The file has no label but "{shown(no_label)}". Nothing was stored.')
+    numbers = _class_numbers(answers, file.reading, class_names, first)
+    first_position = _first_position(file.answers, request.get("first_position"))
     faults = [(bad.number, bad.why) for bad in file.bad]
     rows = []
-    for item in file.answers:
+    of_none = len(file.answers) - len(answers)
+    for item in answers:
         number = numbers[item.class_name]
+        if number == NO_LABEL and any(is_called(also.text, no_label) for also in item.also):
+            of_none += 1
+            continue
         why = _no_class(item, file.reading, class_names, first or 0) if number == NO_LABEL else ""
         why = why or _contradiction(item, number, class_names, first or 0)
         if not why and item.position is not None and item.position < first_position:
@@ -82,17 +94,20 @@ def take_in(storage: FolderStorage, request: Mapping[str, Any]) -> dict[str, Any
     is_counted = first is None and file.reading is not Reading.NAMES
     told = counted_from_0_told(numbers, class_names) if is_counted else ""
     notes = [*file.remarks, *([f"{told}."] if told else [])]
+    if no_label:
+        left = f'"{shown(no_label)}" stands for no class: {many(of_none, file.noun)}'
+        notes.append(f"Left out, because {left}.")
     return {"noun": file.noun, "faults": sorted(faults)[: MOST_NAMED + 1], "notes": notes}
 
 
-def _first_position(file: FileOfLabels, first: int | None) -> int:
+def _first_position(answers: Sequence[AnswerInFile], first: int | None) -> int:
     """From which number positions count; raises BadImport where nobody said it and it could be 1.
 
     What has a file name or an example_id beside the position, as our own files have it, counts as we do.
     """
     alone = [
         item.position
-        for item in file.answers
+        for item in answers
         if item.position is not None and not item.filename and item.example_id is None
     ]
     if first is None and alone and min(alone) == 1:
@@ -107,13 +122,15 @@ def _first_position(file: FileOfLabels, first: int | None) -> int:
 def _no_class(item: AnswerInFile, reading: Reading, class_names: list[str], first: int) -> str:
     """Why what a line says is no class of the campaign, as the file counts or names them."""
     said = item.class_name[:80]
+    may_be_none = said == str(VOID) or means_missing(said)
+    mend = f"; say no_label={shown(said)} if it means that nobody knows the class" if may_be_none else ""
     if reading is not Reading.PLACES:
-        return f"is about the class {said!r}, which this campaign does not have"
+        return f"is about the class {said!r}, which this campaign does not have{mend}"
     last = len(class_names) - 1 + first
     counted = f"class_index counts the {len(class_names)} classes from {first} to {last}"
     if not (said.isascii() and said.isdigit()):
-        return f"has {said!r} in class_index, which is no whole number; {counted}"
-    return f"is about class {said} by class_index, which this campaign does not have: {counted}"
+        return f"has {said!r} in class_index, which is no whole number; {counted}{mend}"
+    return f"is about class {said} by class_index, which this campaign does not have: {counted}{mend}"
 
 
 def _contradiction(item: AnswerInFile, number: int, class_names: list[str], first: int) -> str:
@@ -121,7 +138,7 @@ def _contradiction(item: AnswerInFile, number: int, class_names: list[str], firs
     for also in item.also:
         if number not in _numbers(also, class_names, first):
             told = f"names the class {item.class_name[:80]!r} and, in {also.column}, {also.text[:80]!r}"
-            return f"{told}, which is another or none; make them agree, or take one of the columns out"
+            return f"{told}, which is another or none; make them agree, or {ONE_OUT}"
     return ""
 
 
@@ -134,15 +151,17 @@ def _numbers(also: Also, class_names: list[str], first: int) -> set[int]:
     return found - {NO_LABEL}
 
 
-def _class_numbers(file: FileOfLabels, class_names: list[str], first: int | None) -> dict[str, int]:
+def _class_numbers(
+    answers: Sequence[AnswerInFile], reading: Reading, class_names: list[str], first: int | None
+) -> dict[str, int]:
     """The number of each class as the file writes it; raises BadImport where that can be read in two ways."""
-    given = list(dict.fromkeys(item.class_name for item in file.answers))
+    given = list(dict.fromkeys(item.class_name for item in answers))
     try:
         numbers = class_numbers(
             given,
             class_names,
-            are_names=file.reading is Reading.NAMES,
-            are_places=file.reading is Reading.PLACES,
+            are_names=reading is Reading.NAMES,
+            are_places=reading is Reading.PLACES,
             first=first,
         )
     except DataError as error:

@@ -37,11 +37,15 @@ class Choices:
         leaves_out: both sides of a contradiction; else the file is refused.
         first_class: from which number the file counts the classes; None: from 0, if that can be.
         first_position: from which number it counts the pictures; None: likewise.
+        ignored: columns that are left out, or controls of Label Studio.
+        no_label: what is written in place of a class that nobody knows; "" where nobody said so.
     """
 
     leaves_out: bool = False
     first_class: Literal[0, 1] | None = None
     first_position: Literal[0, 1] | None = None
+    ignored: Sequence[str] = ()
+    no_label: str = ""
 
 
 NONE_CHOSEN = Choices()
@@ -97,6 +101,8 @@ def create_import(
             "leave_out": choices.leaves_out,
             "first_class": choices.first_class,
             "first_position": choices.first_position,
+            "ignored": list(choices.ignored),
+            "no_label": choices.no_label,
             "address": session.info.get(ADDRESS, ""),
         }
         session.execute(delete(LabelImport).where(*_same(made), LabelImport.state == ImportState.FAILED))

@@ -3,7 +3,7 @@
 All that is hostile stops here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.labels.errors import BadImport
@@ -30,13 +30,17 @@ class FileOfLabels:
     remarks: list[str] = field(default_factory=list)  # what the admin should know, in sentences
 
 
-def read_answers(data: bytes, *, dataset: str = "") -> FileOfLabels:
+def read_answers(data: bytes, *, dataset: str = "", ignored: Sequence[str] = ()) -> FileOfLabels:
     """What a file says, in its order, and every line of it that is not understood.
 
-    `dataset`: id of the campaign's; addresses of pictures in Label Studio's JSON must be of it.
+    Args:
+        data: the file.
+        dataset: id of the campaign's; addresses of pictures in Label Studio's JSON must be of it.
+        ignored: columns that are left out, or controls of Label Studio.
 
     Raises:
-        BadImport: too large, neither a table nor Label Studio's JSON, or nothing is in it.
+        BadImport: too large, neither a table nor Label Studio's JSON, or nothing is in it; or what is to be
+            left out is not there.
     """
     if len(data) > MAX_BYTES:
         raise too_large()
@@ -50,7 +54,7 @@ def read_answers(data: bytes, *, dataset: str = "") -> FileOfLabels:
     except BadTable as bad:
         raise BadImport(f"The file {bad.why}. Nothing was stored.") from bad
     is_json = text.lstrip()[:1] in {"[", "{"}
-    source: Tasks | Lines = Tasks(text, dataset) if is_json else Lines.of(text)
+    source: Tasks | Lines = Tasks(text, dataset, ignored) if is_json else Lines.of(text, ignored)
     said, bad_ones = _all(source)
     if isinstance(source, Tasks):
         said = list(map(source.named, said))

@@ -23,7 +23,7 @@ from app.labels.importing.said import (
 )
 from clarinet.files.label_table import LabelKind
 from clarinet.files.names import in_a_row
-from clarinet.files.tables import BadTable, BrokenLine, TextTable, column_name, quoted, unguarded
+from clarinet.files.tables import TAKE_OUT, BadTable, BrokenLine, TextTable, column_name, quoted, unguarded
 from clarinet.recipes.counting import many
 
 OF_KIND = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue.NO}
@@ -41,6 +41,7 @@ ANSWERS = ("answer", "value", "kind")
 TIMES = ("answered_at", "created_at")
 READ = {*FILES, *PLACES, *CLASSES, *ANSWERS, *TIMES, "annotator", "purpose"}
 KNOWN = frozenset(READ | {*ANSWERS_OUT, *LABELS_OUT})
+ONE_OUT = "take one of the columns out, or name it in ignore_columns"
 MEANT = {"height"}  # of a picture or a box, which is no misspelt weight
 LIKENESS = 0.8  # of a column's name to one that is known, from which on it is taken for a misspelling
 
@@ -61,14 +62,14 @@ class Lines:
     _left: int = field(default=0)
 
     @classmethod
-    def of(cls, text: str) -> "Lines":
-        """Judge the columns of a table, whatever its lines say.
+    def of(cls, text: str, ignored: Sequence[str] = ()) -> "Lines":
+        """Judge the columns of a table, without those to leave out, whatever its lines say.
 
         Raises:
             BadImport: they say no picture or no class, or can be read in two ways.
         """
         try:
-            table = TextTable.of(text, known=KNOWN)
+            table = TextTable.of(text, known=KNOWN, ignored=ignored)
             columns = _Columns.of(table.names)
             _refuse_misspelt(table)
             # What we hand out ourselves has columns of yes and no that answer nothing.
@@ -80,6 +81,9 @@ class Lines:
             raise BadImport(f"The file {bad.why}. Nothing was stored.") from bad
         verb = "column was" if len(unread) == 1 else "columns were"
         told = [f"The {verb} not read: {', '.join(unread)}."] if unread else []
+        if table.ignored:
+            names = [quoted(table.written[place]) for place in sorted(table.ignored)]
+            told.append(f"Left out, as was asked for: {in_a_row(names)}.")
         if "example_id" in columns.places and (columns.files or len(columns.places) > 1):
             told.append(
                 "The column example_id was read only where no position is given, and no file name or one of "
@@ -147,8 +151,8 @@ class _Columns:
         ):
             if len(names) > 1:
                 raise BadImport(
-                    f"The columns {in_a_row(names)} could both be {what}. Keep the one that is, and take the "
-                    "other out. Nothing was stored."
+                    f"The columns {in_a_row(names)} could both be {what}. Keep the one that is, and name the "
+                    "other in ignore_columns, or take it out of the file. Nothing was stored."
                 )
         return found
 
@@ -191,7 +195,7 @@ class _Columns:
             )
         if len(set(said.values())) > 1:
             told = " and ".join(f"{given[name][:40]!r} in {name}" for name in said)
-            raise BadLine(number, f"says {told}, which do not go together; take one of the columns out")
+            raise BadLine(number, f"says {told}, which do not go together; {ONE_OUT}")
         return next(iter(said.values()))
 
 
@@ -211,5 +215,5 @@ def _refuse_misspelt(table: TextTable) -> None:
         if near:
             raise BadImport(
                 f"There is no column {quoted(column_name(written))} here. Did you mean {near[0]!r}? "
-                "Else give it another name, or take it out. Nothing was stored."
+                f"Else {TAKE_OUT}, or give it another name. Nothing was stored."
             )

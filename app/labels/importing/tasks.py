@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from app.labels.importing.said import (
 )
 from app.labels.importing.said import whole as whole_number
 from clarinet.files.json_text import KeyTwice, once
+from clarinet.files.tables import TAKE_OUT, quoted
 from clarinet.recipes.counting import many
 
 _NO_JSON = "The file begins like JSON and is none. Nothing was stored."
@@ -34,6 +35,7 @@ _DENYING = """
 not no non isnt arent never without wrong incorrect false invalid negative neg reject rejected rejects
 mismatch exclude excluded absent nicht kein keine falsch ohne pas faux sans sin ninguno
 """
+_ONE_CONTROL = "export one control of classes alone, or name the others in ignore_columns"
 _NUMBERED = re.compile(r"/examples/\d+/image")
 
 
@@ -44,14 +46,17 @@ class Tasks:
     Args:
         text: of the file.
         dataset: id of the campaign's; "" where nobody knows it, and no address of a picture counts.
+        ignored: names of controls that are left out.
         remarks: what the admin should know, in sentences; whole once all tasks were read.
     """
 
     text: str
     dataset: str = ""
+    ignored: Sequence[str] = ()
     remarks: list[str] = field(default_factory=list)
     reading: Reading = Reading.EITHER
     _left: Counter[str] = field(default_factory=Counter)  # what was not read, and how often
+    _ignored: Counter[str] = field(default_factory=Counter)  # of controls that are left out, as often
     _addresses: dict[str, str] = field(default_factory=dict)  # of people, by their number in Label Studio
 
     def __iter__(self) -> Iterator[AnswerInFile | BadLine]:
@@ -63,6 +68,13 @@ class Tasks:
             except (KeyError, TypeError, AttributeError, IndexError, RecursionError):
                 yield BadLine(number, "is not what Label Studio exports (its JSON, not JSON-MIN)")
         self.remarks += [f"{many(count, what)} not read." for what, count in sorted(self._left.items())]
+        for name in self.ignored:
+            if not self._ignored[name]:
+                raise BadImport(
+                    f"The file has no control {quoted(name)} that could be left out. Nothing was stored."
+                )
+            left = many(self._ignored[name], "choice")
+            self.remarks.append(f"Left out, as was asked for: {left} in the control {quoted(name)}.")
 
     def _of_task(self, task: dict[str, Any], number: int) -> Iterator[AnswerInFile]:
         data = task["data"]
@@ -86,6 +98,9 @@ class Tasks:
         example_id = whole_if_any(given) if is_told else self._example_id(data, number)
         classes: dict[str, str] = {}  # that it is, by control
         for region in annotation["result"]:
+            if str(region.get("from_name")) in self.ignored:
+                self._ignored[str(region["from_name"])] += 1
+                continue
             if region.get("type") != "choices":
                 self._left[f"region of the type {str(region.get('type'))[:40]!r}"] += 1
                 continue
@@ -202,7 +217,7 @@ def _chosen(
             raise BadLine(
                 number,
                 f"chooses in the control {control[:40]!r}, which sounds like a no; call it not_class if the "
-                "picture is none of what is chosen there, class if it is, or else take it out",
+                f"picture is none of what is chosen there, class if it is, or else {TAKE_OUT}",
             )
         if len(choices) > 1:
             raise BadLine(number, f"chooses {len(choices)} classes at once")
@@ -210,6 +225,6 @@ def _chosen(
             if any(choice != other for other in classes.values()):
                 other, said = next(iter(classes.items()))
                 told = f"says {said[:40]!r} in {other[:40]!r} and {choice[:40]!r} in {control[:40]!r}"
-                raise BadLine(number, f"{told}; export one control of classes alone")
+                raise BadLine(number, f"{told}; {_ONE_CONTROL}")
             classes[control] = choice
             yield choice, AnswerValue.YES

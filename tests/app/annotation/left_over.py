@@ -1,19 +1,22 @@
 """How many questions are left over because everybody at work has met their picture as a known one.
 
-`python -m tests.app.annotation.left_over` prints the table of docs/results/quality.md.
+`python -m tests.app.annotation.left_over` prints the table of docs/results/quality.md, and with `time` behind
+it what counting them takes.
 """
 
 import random
 import sys
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import exists, func, insert, select
 
 from app.accounts.models import User
 from app.annotation import gold, service
-from app.annotation.models import Answer, AnswerValue, Participant, Purpose, Question
+from app.annotation.left_to_ask import left_over
+from app.annotation.models import Answer, AnswerValue, Lease, Participant, Purpose, Question, Tally
 from app.annotation.service import KnownPicture
 from app.campaigns.models import Campaign
 from app.datasets.models import Example
@@ -108,5 +111,51 @@ def print_figures() -> None:
         sys.stdout.flush()
 
 
+def print_times() -> None:
+    """How long a page that asks every other second waits for the count while people answer.
+
+    50,000 questions, 2,000 known pictures, four people: each has met half of these and answered a quarter of
+    the questions, which wait for a second person.
+    """
+    people, known, examples = 4, 2_000, 50_000
+    with fresh_context("") as context:
+        with context.unit_of_work() as session:
+            admin, workers = add_people(session, people)
+            campaign_id = add_campaign(session, admin, add_dataset(session, admin, examples))
+        open_campaign(context, campaign_id)
+        chance = random.Random(1)
+        with context.unit_of_work() as session:
+            campaign = session.get_one(Campaign, campaign_id)
+            session.refresh(campaign, ["classes"])
+            ids = list(session.scalars(select(Example.id).order_by(Example.position)))
+            service.mark_known(
+                session, campaign, [KnownPicture(one, 0) for one in chance.sample(ids, known)], by=admin
+            )
+            of = select(Question.id).where(Question.campaign_id == campaign_id).order_by(Question.id)
+            gold_ids = session.scalars(of.where(Question.purpose == Purpose.GOLD)).all()
+            drawn = session.scalars(of.where(Question.purpose != Purpose.GOLD)).all()
+            for slot, worker in enumerate(workers):
+                met = [
+                    {"question_id": one, "slot": slot, "user_id": worker.id, "turn": 1}
+                    for one in chance.sample(gold_ids, known // 2)
+                ]
+                session.execute(insert(Lease), met)
+                said = [
+                    {"question_id": one, "user_id": worker.id, "key": uuid4(), "created_at": NOW}
+                    | {"value": AnswerValue.YES, "response_ms": 900}
+                    for one in drawn[slot::people]
+                ]
+                session.execute(insert(Answer), said)
+                tally = {"campaign_id": campaign_id, "user_id": worker.id, "candidate_class": 0}
+                session.add(Tally(**tally, yes=len(said), last_at=NOW))
+        with context.reading() as session:
+            campaign = session.get_one(Campaign, campaign_id)
+            for second in range(0, 40, 2):
+                began = time.perf_counter()
+                count = left_over(session, campaign, answers=second, now=NOW + timedelta(seconds=second))
+                took = 1000 * (time.perf_counter() - began)
+                sys.stdout.write(f"{second} s: {count} left over, {took:.1f} ms\n")
+
+
 if __name__ == "__main__":
-    print_figures()
+    print_times() if sys.argv[1:] == ["time"] else print_figures()

@@ -67,6 +67,7 @@ class TestCreateDataset:
             "data": f"uploads/{dataset.id}/data",
             "classes": "",
             "first_class": "",
+            "no_label": "",
             "skip_bad": False,
             "encoding": "",
         }

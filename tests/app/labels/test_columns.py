@@ -19,11 +19,13 @@ from tests.factories import make_campaign
 CLASSES = ("cat", "dog", "owl")
 
 
-def judged(text: str, folder: Path) -> tuple[str, list[tuple[str, AnswerValue, int]], list[str]]:
+def judged(
+    text: str, folder: Path, **choices: object
+) -> tuple[str, list[tuple[str, AnswerValue, int]], list[str]]:
     """What an import makes of a file, before its pictures are looked for: a refusal, or rows and notes."""
     storage = FolderStorage(folder)
     storage.put("data", text.encode())
-    request = {"data": "data", "name": "l.csv", "class_names": list(CLASSES), "rows": "rows"}
+    request = {"data": "data", "name": "l.csv", "class_names": list(CLASSES), "rows": "rows", **choices}
     try:
         result = take_in(storage, request)
     except BadImport as refusal:
@@ -164,6 +166,87 @@ def test_what_is_not_read_is_named(text: str, note: str | None, tmp_path: Path) 
 
     assert (told, notes) == ("", [] if note is None else [note])
     assert rows[0] == ("", AnswerValue.YES, 0)
+
+
+# What is refused without a word on a column is taken once somebody names it.
+LEFT_OUT = {
+    "yes and no": ("position,label,chk\n0,cat,y\n1,dog,n\n", ["chk"], "'chk'"),
+    "in another spelling": ("position,label,Is OK\n0,cat,y\n1,dog,n\n", ["is_ok"], "'Is OK'"),
+    "two of one meaning": ("position,label,class\n0,cat,pet\n", ["class"], "'class'"),
+    "a misspelling": ("position,label,postion\n0,cat,7\n", ["postion"], "'postion'"),
+    "one of a pair": ("position,label,Label\n0,cat,pet\n", ["Label"], "'Label'"),
+    "several": ("position,label,a,b\n0,cat,y,no\n1,dog,n,yes\n", ["b", "a"], "'a' and 'b'"),
+    "answers": ("position,label,answer,value\n0,cat,yes,no\n", ["value"], "'value'"),
+}
+
+
+@pytest.mark.parametrize(("text", "names", "told"), LEFT_OUT.values(), ids=LEFT_OUT.keys())
+def test_columns_are_left_out_where_somebody_says_so(
+    text: str, names: list[str], told: str, tmp_path: Path
+) -> None:
+    refused, _, _ = judged(text, tmp_path / "a")
+    fault, rows, notes = judged(text, tmp_path / "b", ignored=names)
+
+    assert refused
+    assert (fault, notes) == ("", [f"Left out, as was asked for: {told}."])
+    assert rows[0] == ("", AnswerValue.YES, 0)
+
+
+def test_what_is_to_be_left_out_must_be_there(tmp_path: Path) -> None:
+    table, _, _ = judged("position,label,chk\n0,cat,y\n", tmp_path / "a", ignored=["check"])
+    needed, _, _ = judged("position,label\n0,cat\n", tmp_path / "b", ignored=["label"])
+    region = {"type": "choices", "from_name": "animal", "value": {"choices": ["cat"]}}
+    task = {"data": {"position": 0}, "annotations": [{"result": [region]}]}
+    tasks, _, _ = judged(json.dumps([task]), tmp_path / "c", ignored=["sure"])
+
+    assert "has no column 'check' that could be left out; it has 'position', 'label' and 'chk'" in table
+    assert needed.startswith("The first line must name the columns")
+    assert "The file has no control 'sure' that could be left out" in tasks
+
+
+def test_a_control_of_label_studio_is_left_out(tmp_path: Path) -> None:
+    def region(control: str, said: str) -> dict[str, object]:
+        return {"type": "choices", "from_name": control, "value": {"choices": [said]}}
+
+    annotation = {"result": [region("animal", "cat"), region("is_not_sharp", "yes")]}
+    text = json.dumps([{"data": {"position": 0}, "annotations": [annotation]}])
+
+    refused, _, _ = judged(text, tmp_path / "a")
+    fault, rows, notes = judged(text, tmp_path / "b", ignored=["is_not_sharp"])
+
+    assert "sounds like a no" in refused
+    assert "name it in ignore_columns" in refused
+    assert (fault, rows) == ("", [("", AnswerValue.YES, 0)])
+    assert notes == ["Left out, as was asked for: 1 choice in the control 'is_not_sharp'."]
+
+
+NO_LABELS = {
+    "a number": ("position,label\n0,2\n1,255\n2,0\n", "255", 2),
+    "a place": ("position,class_index\n0,2\n1,255\n", "255", 2),
+    "a word": ("position,label\n0,owl\n1,Unknown\n", "unknown", 2),
+    "in a further column": ("position,class_name,class_index\n0,owl,2\n1,void,255\n", "255", 2),
+    "of PyTorch": ("position,label\n0,2\n1,-100\n", "-100", 2),
+}
+
+
+@pytest.mark.parametrize(("text", "no_label", "number"), NO_LABELS.values(), ids=NO_LABELS.keys())
+def test_what_stands_for_no_class_is_left_out_where_somebody_says_so(
+    text: str, no_label: str, number: int, tmp_path: Path
+) -> None:
+    refused, _, _ = judged(text, tmp_path / "a")
+    fault, rows, notes = judged(text, tmp_path / "b", no_label=no_label)
+
+    assert "3 " in refused  # the line
+    assert (fault, rows[0]) == ("", ("", AnswerValue.YES, number))
+    assert notes[-1] == f'Left out, because "{no_label}" stands for no class: 1 line.'
+
+
+def test_a_class_that_may_be_none_is_refused_with_what_to_say(tmp_path: Path) -> None:
+    told, _, _ = judged("position,label\n0,2\n1,255\n", tmp_path / "a")
+    nothing, _, _ = judged("position,label\n0,255\n", tmp_path / "b", no_label="255")
+
+    assert told.endswith("does not have; say no_label=255 if it means that nobody knows the class")
+    assert nothing == 'The file has no label but "255". Nothing was stored.'
 
 
 def test_a_file_name_and_a_position_must_be_one_picture(session: Session, admin: User) -> None:

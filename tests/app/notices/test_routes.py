@@ -1,5 +1,6 @@
 """Subscriptions in the API and on their page."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,12 +9,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app import jobs
-from app.accounts.models import User
+from app.accounts import service as accounts
+from app.accounts.models import Role, User
+from app.clock import utc_now
 from app.jobs import Job
 from app.journal.models import Action, Entry
-from app.notices.models import Notice, Subscription
+from app.notices import service
+from app.notices.models import Event, Notice, NoticeState, Subscription
 from app.settings import Settings
 from tests.app.accounts.conftest import HTML
+from tests.factories import make_user
 
 HOOK = {"url": "https://hooks.example.org/clarinet?key=k", "events": ["run-ended", "person-paused"]}
 
@@ -124,3 +129,61 @@ def test_a_form_that_cannot_be_meant_comes_back_with_why(client: TestClient, for
     assert refused.status_code == 422
     assert words in refused.text
     assert "Nobody is told more than before." in refused.text
+
+
+ENDED: dict[str, tuple[Callable[..., object], str]] = {
+    "role-changed": (
+        lambda session, who, by: accounts.set_role(session, who.id, Role.REVIEWER, by=by, now=utc_now()),
+        "who made it is no admin any more",
+    ),
+    "account-disabled": (
+        lambda session, who, by: accounts.set_disabled(session, who.id, disabled=True, by=by, now=utc_now()),
+        "the account of who made it was disabled",
+    ),
+    "person-erased": (
+        lambda session, who, by: accounts.erase_account(session, who.id, name=who.name, by=by, now=utc_now()),
+        "who made it was erased",
+    ),
+}
+
+
+@pytest.mark.parametrize("because", ENDED)
+def test_a_subscription_ends_with_its_makers_rights_for_all_to_see(
+    client: TestClient, session: Session, settings: Settings, admin: User, because: str
+) -> None:
+    end, words = ENDED[because]
+    other = make_user(session, role="admin")
+    name = other.name
+    row = service.subscribe(
+        session, settings, url=HOOK["url"], events=[Event.RUN_ENDED], by=other, now=utc_now()
+    )
+    waiting = service.try_out(session, settings, row.id, by=other, now=utc_now())
+    session.commit()
+
+    end(session, other, admin)
+    session.commit()
+    [shown] = client.get("/api/v1/subscriptions").json()["items"]
+    page = client.get("/subscriptions", headers=HTML).text
+    tried = client.post(f"/api/v1/subscriptions/{shown['id']}/test")
+    due = service.waiting_notices(session, utc_now())
+    session.commit()
+
+    assert (shown["ended_because"], shown["ended_at"] is None) == (because, False)
+    assert f": {words}" in page
+    assert "Send a test" not in page
+    assert (tried.status_code, tried.json()["type"]) == (409, "/problems/subscription-ended")
+    session.refresh(waiting)
+    assert (due, waiting.state, waiting.failure) == ([], NoticeState.GIVEN_UP, service.ENDED)
+    line = session.scalars(select(Entry).where(Entry.action == Action.SUBSCRIPTION_ENDED)).one()
+    assert (line.by_id, line.details["to"]) == (admin.id, "hooks.example.org")
+    assert line.details["because"] == because
+    assert (line.details["person"] == name) == (because != "person-erased")
+
+    if because != "person-erased":
+        other.role, other.disabled_at = Role.ADMIN, None
+        session.commit()
+        assert client.get("/api/v1/subscriptions").json()["items"][0]["ended_because"] == because
+    assert client.delete(f"/api/v1/subscriptions/{shown['id']}").status_code == 204
+    assert client.get("/api/v1/subscriptions").json()["items"] == []
+    again = session.scalars(select(Entry).where(Entry.action == Action.SUBSCRIPTION_ENDED)).all()
+    assert len(again) == 1

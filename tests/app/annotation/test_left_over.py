@@ -1,0 +1,68 @@
+"""Questions that are left over are counted anew in small campaigns, and seldom in large ones."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy.orm import Session
+
+from app.accounts.models import User
+from app.annotation import left_to_ask, service
+from app.annotation.left_to_ask import HOLDS, SAME_HOLDS, left_over
+from app.annotation.models import Question
+from app.annotation.service import KnownPicture
+from app.campaigns.models import Campaign
+from tests.app.annotation.test_gold_sparing import drawn_of, meet
+from tests.factories import NOW, answer, make_campaign, make_user, questions_of
+
+pytestmark = pytest.mark.dialects
+
+
+@pytest.fixture
+def campaign(session: Session, admin: User) -> Iterator[Campaign]:
+    """Its first two pictures are known ones; somebody has met the first and answered another question."""
+    left_to_ask._COUNTED.clear()
+    made = make_campaign(session, examples=12)
+    known = [KnownPicture(one.example_id, one.candidate_class) for one in questions_of(session, made)[:2]]
+    service.mark_known(session, made, known, by=admin)
+    session.flush()
+    one = make_user(session)
+    first, _, third, *_ = drawn_of(session, made)
+    answer(session, made, third.id, by=one)
+    meet(session, first, one)
+    yield made
+    left_to_ask._COUNTED.clear()
+
+
+def counted(session: Session, campaign: Campaign, *, answers: int = 1, seconds: float = 0) -> int:
+    return left_over(session, campaign, answers=answers, now=NOW + timedelta(seconds=seconds))
+
+
+def second(session: Session, campaign: Campaign) -> Question:
+    return drawn_of(session, campaign)[1]
+
+
+def test_a_small_campaign_is_counted_each_time(session: Session, campaign: Campaign) -> None:
+    before = counted(session, campaign)
+    [at_work] = left_to_ask.people_at_work(session, campaign.id)
+    meet(session, second(session, campaign), session.get_one(User, at_work))
+
+    assert (before, counted(session, campaign)) == (1, 2)
+
+
+def test_a_large_one_is_counted_again_after_a_while_or_when_somebody_comes(
+    session: Session, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_to_ask, "LARGE", 10)
+    [at_work] = left_to_ask.people_at_work(session, campaign.id)
+    before = counted(session, campaign)
+    meet(session, second(session, campaign), session.get_one(User, at_work))
+    holds, same = HOLDS.total_seconds(), SAME_HOLDS.total_seconds()
+
+    assert before == 1
+    assert counted(session, campaign, answers=2, seconds=holds - 1) == 1
+    assert counted(session, campaign, answers=1, seconds=same - 1) == 1, "nobody answered"
+    assert counted(session, campaign, answers=2, seconds=holds) == 2
+
+    answer(session, campaign, drawn_of(session, campaign)[3].id, by=make_user(session))
+    assert counted(session, campaign, answers=3, seconds=holds + 1) == 0, "somebody new may be asked"
