@@ -172,11 +172,11 @@ class TestUndo:
     def test_a_hasty_answer_can_be_undone_as_one_to_a_known_picture_can(
         self, session: Session, admin: User, annotator: User
     ) -> None:
-        campaign = golden(session, admin, least_card_ms=200)
+        campaign = golden(session, admin, examples=40, per_class=3, least_card_ms=200)
         held = [item.id for item in annotators.lease(session, campaign, count=12, by=annotator, now=NOW)]
         statuses(session, campaign, [given(id_) for id_ in held], annotator)
         assert session.scalar(select(func.count()).where(Answer.is_hasty)), "of all at once some are"
-        others = lease(session, campaign, make_user(session), 12)
+        others = lease(session, campaign, make_user(session), 100)
         assert set(others) & set(held)
 
         undone = annotators.undo(session, campaign, count=12, by=annotator, now=NOW)
