@@ -27,6 +27,7 @@ from app.datasets.importing import Imported, import_of
 from app.datasets.intake.shards import delete_index, read_records, shard_key
 from app.datasets.looks import Stored, looks_of_stored, positions_to_look_at
 from app.datasets.models import Dataset, DatasetState, DatasetVersion
+from app.datasets.there import There
 from app.datasets.uploads import upload_prefix
 from app.storage import StorageAway, StoredFileMissing
 from app.stores.folder import FolderStorage
@@ -167,11 +168,13 @@ def _import(context: Context, work: Work, folder: FolderStorage) -> None:
 
 def _join(context: Context, work: Work, folder: FolderStorage) -> None:
     result = _read_file(context, work, folder)
+    there = _beating(context, work, lambda: _there(context, work, folder))
     with context.unit_of_work() as session:
         first_shard, keys = growing.take_shards(session, work.claim, result["shards"], now=utc_now())
     packed = Packed(
         first_shard=first_shard,
         chunks=read_records(folder, work.prefix, chunk=ROWS_AT_ONCE),
+        there=there,
         class_names=result["class_names"],
         channels=result["channels"],
         looks=_looks(folder, work, result["counts"]),
@@ -197,6 +200,20 @@ def _join(context: Context, work: Work, folder: FolderStorage) -> None:
         raise
     datasets.delete_files_of(context.storage, work.claim.id)
     log.info("dataset.images_added", version_id=str(work.claim.id), images=images)
+
+
+def _there(context: Context, work: Work, folder: FolderStorage) -> There:
+    """What the dataset has of the images that are to join; deletes what an attempt that died has copied."""
+    there = There(read_records(folder, work.prefix, chunk=ROWS_AT_ONCE))
+    with context.reading() as session:
+        addition = session.get(DatasetVersion, work.claim.id)
+        if addition is None:  # the claim is lost, as `take_shards` will say
+            return there
+        there.look(session, addition.dataset_id)
+        left = growing.promised(session, addition)
+    for key in left:
+        context.storage.delete(key)
+    return there
 
 
 def _looks(folder: FolderStorage, work: Work, counts: Mapping[str, int]) -> Looks:
@@ -302,10 +319,14 @@ def _sweep(context: Context, model: Imported, row_id: UUID) -> None:
         row = import_of(session, model, row_id)
         state = None if row is None else row.state
         is_kept = row is not None and row.mend is not None
+        is_over = isinstance(row, DatasetVersion) and row.state is DatasetState.FAILED
+        promised = growing.promised(session, row) if is_over and isinstance(row, DatasetVersion) else []
         # The first version of a dataset has its id, and its shards are the dataset's.
         has_joined = isinstance(row, DatasetVersion) and row.id != row.dataset_id
     if is_kept:
         return
+    for key in promised:
+        context.storage.delete(key)
     if state is DatasetState.READY and not has_joined:
         context.storage.delete_tree(upload_prefix(row_id))
     elif state is not DatasetState.IMPORTING:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.errors import CampaignNotOpen, PersonPaused
-from app.annotation.gold import lost_beside
+from app.annotation.fates import bind_known, lost_beside
 from app.annotation.leasing import Leased, lease, lease_questions
 from app.annotation.locking import LockedCampaign, apply_effect, lock_campaign, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease, UsedTime
@@ -91,6 +91,7 @@ def _store(
         lost=lost_beside(session, campaign.id, asked, by=by, now=now),
     )
     note_gold(session, campaign, decision.stored, by=by, now=now)
+    bind_known(session, campaign, [item.question.row.id for item in decision.stored], by=by, now=now)
     if decision.stored:
         session.execute(insert(Answer), [_row(item, by=by, now=now) for item in decision.stored])
     if decision.used is not None:

@@ -79,11 +79,11 @@ def weighed(
     return Verdict(found.kind, found.answers, weight) if weight > 0 else Verdict(None, found.answers, 0.0)
 
 
-def wrong(given: Verdict, *, num_classes: int) -> float:
-    """How probably a label is wrong, by its weight; 1 where there is none."""
+def wrong(given: Verdict, *, num_classes: int, prior: float | None = None) -> float:
+    """How probably a label is wrong, by its weight; 1 where there is none. `prior`: as in `weighed`."""
     if given.kind is None:
         return 1.0
-    return (1 - given.weight) * (1 - _chance(given.kind, 1 / num_classes))
+    return (1 - given.weight) * (1 - _chance(given.kind, 1 / num_classes if prior is None else prior))
 
 
 def _chance(kind: LabelKind, prior: float) -> float:

@@ -68,15 +68,6 @@ class AnswerNotFound(NotFound):
         )
 
 
-class UndoTooLate(Conflict):
-    """The question went to somebody else after it was skipped."""
-
-    title = translatable("Too late to undo")
-
-    def __init__(self) -> None:
-        super().__init__(_("Somebody else has this question now, so your answer stays as it is."))
-
-
 class PersonPaused(Conflict):
     """This person gets no more questions of this campaign for now."""
 

@@ -25,7 +25,6 @@ from app.annotation.errors import NothingKnown, UnknownPicture
 from app.annotation.gold_sparing import lost_to
 from app.annotation.locking import LockedCampaign, require_asking
 from app.annotation.models import IS_SET_ASIDE, Answer, Lease, Purpose, Question
-from app.annotation.rules import Asked
 from app.annotation.setting_aside import pictures_set_aside
 from app.campaigns.drawings import drawings_of
 from app.campaigns.drawn import Drawing
@@ -176,42 +175,6 @@ def gold_count(session: Session, campaign_id: UUID) -> int:
         Question.campaign_id == campaign_id, Question.purpose == Purpose.GOLD
     )
     return session.scalar(count) or 0
-
-
-def lost_beside(
-    session: Session, campaign_id: UUID, asked: Mapping[int, Asked], *, by: User, now: datetime
-) -> set[int]:
-    """Of these questions the known pictures whose lease ran out, and beside which somebody got the question.
-
-    An answer that comes too late is refused where somebody else got the question. Nobody gets a known picture
-    in another's place: one that were always taken could be told by it.
-    """
-    slots = {id_: question.slot_of(by.id) for id_, question in asked.items() if question.is_gold}
-    late = {id_ for id_, slot in slots.items() if slot is not None and not slot.is_open(now)}
-    if not late:
-        return set()
-    known, beside = aliased(Lease), aliased(Lease)
-    is_mine = or_(beside.expires_at.is_(None), beside.expires_at > now, Question.is_waiting)
-    kept = select(known.question_id).where(
-        known.question_id.in_(late),
-        known.user_id == by.id,
-        or_(
-            known.beside_id.is_(None),
-            exists().where(
-                beside.question_id == known.beside_id,
-                beside.user_id == by.id,
-                Question.id == beside.question_id,
-                Question.campaign_id == campaign_id,
-                is_mine,
-            ),
-            exists().where(
-                Answer.question_id == known.beside_id,
-                Answer.user_id == by.id,
-                Answer.superseded_at.is_(None),
-            ),
-        ),
-    )
-    return late - set(session.scalars(kept))
 
 
 def lots(campaign: LockedCampaign, count: int) -> list[bool]:

@@ -26,6 +26,7 @@ from app.accounts.models import User
 from app.annotation.belief_mixing import mixture_by_belief
 from app.annotation.completing import EMPTY_PAGE, completed, page_of
 from app.annotation.errors import CampaignNotOpen
+from app.annotation.fates import Known, bind_known, lost_among
 from app.annotation.holding import LeasedQuestion, held_questions
 from app.annotation.locking import LockedCampaign, lock_campaign
 from app.annotation.mixing import mixture
@@ -178,7 +179,7 @@ def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: U
 
     Gold that were drawn anew whenever leases are given back would stand elsewhere each time: what two lists
     have in common would not be gold. Nobody takes a known picture, so it comes back with the question beside
-    it, and is lost with that: else what always comes back would be gold.
+    it, and is lost with that (see `fates`): else what always comes back would be gold.
     """
     room = places - holding(session, campaign, by=by, now=now)[0]
     if room <= 0:
@@ -186,7 +187,7 @@ def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: U
     back = session.execute(_lapsed(campaign, by, now, _is_free(now))).all()
     is_known = and_(Question.purpose == Purpose.GOLD, ~Question.is_set_aside)
     known = session.execute(_lapsed(campaign, by, now, is_known)).all()
-    lost = _lost(session, known, {row.question_id for row in back}, by=by, now=now)
+    lost = _lost(session, campaign, known, {row.question_id for row in back}, by=by, now=now)
     _change(session, lost, turn=LOST)
     in_order = sorted((row.turn, row.id) for row in [*back, *known] if row.id not in lost)
     _change(session, [id_ for _, id_ in in_order[:room]], expires_at=now + HELD_AGAIN)
@@ -194,10 +195,10 @@ def hold_again(session: Session, campaign: LockedCampaign, places: int, *, by: U
 
 def _lapsed(
     campaign: LockedCampaign, by: User, now: datetime, which: ColumnElement[bool]
-) -> Select[int, int, int, int | None]:
+) -> Select[int, int, int, int | None, datetime | None]:
     """Leases of this person that ran out, of questions that they have not answered."""
     return (
-        select(Lease.id, Lease.turn, Lease.question_id, Lease.beside_id)
+        select(Lease.id, Lease.turn, Lease.question_id, Lease.beside_id, Lease.expires_at)
         .join(Question, Question.id == Lease.question_id)
         .where(
             Question.campaign_id == campaign.id,
@@ -230,21 +231,22 @@ def _is_free(now: datetime) -> ColumnElement[bool]:
 
 def _lost(
     session: Session,
-    known: Sequence[Row[int, int, int, int | None]],
+    campaign: LockedCampaign,
+    known: Sequence[Row[int, int, int, int | None, datetime | None]],
     back: set[int],
     *,
     by: User,
     now: datetime,
 ) -> set[int]:
-    """Of leases of known pictures those beside which the question is lost: neither answered by this person,
-    nor theirs now, nor among those that come `back`."""
-    beside = {row.beside_id for row in known if row.beside_id is not None} - back
-    is_held = exists().where(
-        _others.question_id == Question.id, _others.user_id == by.id, _others.expires_at > now
+    if not known:
+        return set()
+    held = select(_others.question_id).where(
+        _others.question_id.in_([row.beside_id for row in known]),
+        _others.user_id == by.id,
+        _others.expires_at > now,
     )
-    kept = select(Question.id).where(Question.id.in_(beside), or_(_answered_by(by, Question.id), is_held))
-    gone = beside - set(session.scalars(kept)) if beside else set()
-    return {row.id for row in known if row.beside_id in gone}
+    ran_out = [Known(row.id, row.question_id, row.beside_id, row.expires_at or now) for row in known]
+    return lost_among(session, campaign.id, ran_out, back | set(session.scalars(held)), by=by)
 
 
 def _change(session: Session, leases: Collection[int], **values: object) -> None:
@@ -262,30 +264,8 @@ def renew_leases(session: Session, campaign: LockedCampaign, *, by: User, now: d
 
 def release_leases(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> None:
     """Give back what this person holds. An answer that comes late still counts while nobody took the slot."""
-    if campaign.has_gold:
-        _bind_known(session, campaign, by=by, now=now)
+    bind_known(session, campaign, by=by, now=now)
     _set_expiry(session, campaign, now, by=by, now=now)
-
-
-def _bind_known(session: Session, campaign: LockedCampaign, *, by: User, now: datetime) -> None:
-    """Let each known picture share the fate of the question that is given back nearest to it.
-
-    The one that it came with may have been answered, and then has no fate any more.
-    """
-    held = session.execute(
-        select(Lease.id, Lease.question_id, Question.purpose)
-        .join(Question, Question.id == Lease.question_id)
-        .where(*HELD_BY_ME)
-        .order_by(Lease.turn, Lease.id),
-        mine(campaign, by, now),
-    ).all()
-    places = [place for place, row in enumerate(held) if row.purpose != Purpose.GOLD]
-    if not places:
-        return
-    for place, row in enumerate(held):
-        if row.purpose == Purpose.GOLD:
-            nearest = next((other for other in reversed(places) if other < place), places[0])
-            _change(session, [row.id], beside_id=held[nearest].question_id)
 
 
 def _set_expiry(

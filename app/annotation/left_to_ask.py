@@ -42,7 +42,7 @@ class _Counted(NamedTuple):
     at: datetime
     people: frozenset[UUID]
     answers: int
-    left: int
+    count: int
 
 
 _COUNTED: dict[UUID, _Counted] = {}
@@ -117,7 +117,8 @@ def _spent(question_id: InstrumentedAttribute[int], people: Collection[UUID]) ->
 
 
 def left_over(session: Session, campaign: Campaign, *, answers: int, now: datetime) -> int:
-    """How many questions wait that nobody at work may be asked, as people met their picture as a known one.
+    """How many questions wait that nobody at work may be asked: each answered them, if only that they cannot
+    tell, or met their picture as a known one.
 
     Somebody who comes may still be asked them. In a large campaign, whose page asks every other second, the
     count is a few seconds old where the same people are at work.
@@ -135,13 +136,19 @@ def left_over(session: Session, campaign: Campaign, *, answers: int, now: dateti
     if campaign.question_count >= LARGE and before is not None and before.people == people:
         holds = SAME_HOLDS if before.answers == answers else HOLDS
         if abs(now - before.at) < holds:
-            return before.left
+            return before.count
     count = count_left_over(session, campaign, people)
     if campaign.question_count >= LARGE:
         if len(_COUNTED) >= MOST_KEPT:
             _COUNTED.clear()
         _COUNTED[campaign.id] = _Counted(now, people, answers, count)
     return count
+
+
+def left_over_now(session: Session, campaign: Campaign) -> int:
+    """As `left_over`, however large the campaign is."""
+    people = people_at_work(session, campaign.id)
+    return count_left_over(session, campaign, people) if people else 0
 
 
 def count_left_over(session: Session, campaign: Campaign, people: Collection[UUID]) -> int:
@@ -162,11 +169,18 @@ def count_left_over(session: Session, campaign: Campaign, people: Collection[UUI
         .cte("met")
     )
     answered = select(Answer.question_id, Answer.user_id).where(
-        Answer.question_id.in_(select(met.c.question_id)),
-        Answer.superseded_at.is_(None),
-        Answer.user_id.in_(people),
+        Answer.superseded_at.is_(None), Answer.user_id.in_(people)
     )
-    spent = union(select(met.c.question_id, met.c.user_id), answered).subquery()
+    # What several are asked has an index of its own. Others wait with answers where as few could not tell.
+    with_answers = [] if len(people) < UNSURE_LIMIT else [Question.slots > literal_column("1")]
+    of_waiting = answered.join(Question, Question.id == Answer.question_id).where(
+        Question.campaign_id == campaign.id, Question.is_waiting, *with_answers
+    )
+    spent = union(
+        select(met.c.question_id, met.c.user_id),
+        answered.where(Answer.question_id.in_(select(met.c.question_id))),
+        of_waiting,
+    ).subquery()
     of_all = (
         select(spent.c.question_id)
         .group_by(spent.c.question_id)

@@ -116,7 +116,8 @@ class Progress:
     is_closed: bool = False
     beside_classes: int = 0  # further questions that nobody is asked: their pictures stand beside a class
     to_go: float | None = 0.0  # expected answers until nothing waits; None where nobody can know
-    # Questions that wait, but nobody at work may be asked them: all have met the picture as a known one.
+    # Questions that wait, but nobody at work may be asked them: all answered, or met the picture as a known
+    # one.
     left_over: int = 0
 
     @property

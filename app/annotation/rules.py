@@ -10,7 +10,8 @@
   meets it. The head of the queue stays free of questions that the people at work cannot answer.
 * Once UNUSABLE_LIMIT people said that a picture cannot be used, about whichever of its questions, it is set
   aside: nobody more is asked about it, until a reviewer keeps it.
-* An undone answer leaves its slot with whoever took it back, and the question waits for them.
+* An undone answer leaves its slot with whoever took it back, and the question waits for them. One that had
+  given it away leaves one beyond, where others have all of them.
 * A hasty answer, too, gives its slot back, and says nothing: somebody else is asked.
 * A known picture stands in no queue and enters no sum; it only says how its person is doing. Whatever they
   answer, they keep their slot of it.
@@ -174,11 +175,16 @@ def after_undo(
     confirm_yes: bool,
     lead: int = 0,
     is_hasty: bool = False,
+    is_beyond: bool = False,
 ) -> Effect | None:
-    """What follows where somebody takes back their answer and has its slot again."""
+    """What follows where somebody takes back their answer and has its slot again.
+
+    `is_beyond`: their answer had given it away, and others have all that there are. They may answer again,
+    and the question waits for them no more than before.
+    """
     if question.is_gold:
         return None
-    held, values = question.held_by_others(by, now) + 1, question.values(without=by)
+    held, values = question.held_by_others(by, now) + (not is_beyond), question.values(without=by)
     slots = _slots(question, values, held, confirm_yes=confirm_yes, lead=lead)
     # Where others gave all that it can need, it waits for nobody, and is still theirs to answer.
     is_waiting = not question.row.is_set_aside and len(values) - _untold(values) < slots
@@ -223,7 +229,8 @@ def after_change(
 
 
 def slot_for_change(question: Asked, now: datetime) -> int:
-    """The slot for a changed answer that had given its own away: beyond the last one where all are taken."""
+    """The slot for an answer that had given its own away and is changed or taken back: where all are taken,
+    beyond the last one."""
     taken = {slot.number for slot in question.slots if slot.is_taken(now)}
     return next(number for number in count() if number not in taken)
 

@@ -259,7 +259,7 @@ class ProgressRead(Output):
     waiting: int
     fresh: int  # of these, which nobody has answered
     left_over: int = Field(
-        description="further ones, of which everybody at work has met the picture as a known one"
+        description="further ones: everybody at work has answered, or met the picture as a known one"
     )
     set_aside: int  # pictures that cannot be used: they give no label until an admin keeps them
     answers: Answers

@@ -1,13 +1,17 @@
-"""Taking back one's own last answers."""
+"""Taking back one's own last answers, whatever became of their questions since.
+
+By which ones could be taken back, nobody is to see what others finished or which pictures are known.
+"""
 
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import rules
-from app.annotation.errors import CampaignNotOpen, NothingToUndo, PersonPaused, UndoTooLate
+from app.annotation.errors import CampaignNotOpen, NothingToUndo, PersonPaused
 from app.annotation.holding import LeasedQuestion, held_questions
 from app.annotation.locking import LockedCampaign, apply_effect, lock_questions
 from app.annotation.models import Answer, AnswerValue, Lease, Question
@@ -21,13 +25,18 @@ from app.campaigns.models import CampaignState
 UNDO_LIMIT = MAX_BLOCK  # a whole page of one class
 
 
+class _Slot(NamedTuple):
+    number: int
+    is_beyond: bool = False  # others have all that the question needs
+
+
 def undo_answers(
     session: Session, campaign: LockedCampaign, *, count: int, by: User, now: datetime
 ) -> list[tuple[LeasedQuestion, AnswerValue]]:
     """Take back up to `count` answers of this person; gives them in the order in which they were given.
 
     Raises:
-        CampaignNotOpen, PersonPaused, NothingToUndo, UndoTooLate: not even the last one could be taken back.
+        CampaignNotOpen, PersonPaused, NothingToUndo: not even the last one could be taken back.
     """
     if campaign.is_paused:
         raise PersonPaused
@@ -51,14 +60,10 @@ def undo_answers(
     undone: dict[int, AnswerValue] = {}
     for answer in last:
         slot = _take_back_slot(session, campaign, asked[answer.question_id], by=by, now=now)
-        if slot is None:  # the answer had given its slot away, and somebody else has the question by now
-            break
         answer.superseded_at = now
         undone[answer.question_id] = answer.value
         place = questions[answer.question_id], asked[answer.question_id]
         _undo(session, campaign, *place, answer=answer, slot=slot, by=by)
-    if not undone:
-        raise UndoTooLate
     session.flush()
     taken_back = {questions[id_].example_id for id_ in unusable if id_ in undone}
     bring_back_by_undo(session, campaign, taken_back, by=by, now=now)
@@ -73,7 +78,7 @@ def _undo(
     asked: rules.Asked,
     *,
     answer: Answer,
-    slot: int,
+    slot: _Slot,
     by: User,
 ) -> None:
     """Let follow what follows from an answer that was taken back just now."""
@@ -82,7 +87,8 @@ def _undo(
     effect = rules.after_undo(
         asked,
         by=by.id,
-        slot_number=slot,
+        slot_number=slot.number,
+        is_beyond=slot.is_beyond,
         now=now,
         confirm_yes=campaign.confirming.of_yes,
         lead=campaign.lead(question.id),
@@ -122,10 +128,10 @@ def _note_undone(
 
 def _take_back_slot(
     session: Session, campaign: LockedCampaign, question: rules.Asked, *, by: User, now: datetime
-) -> int | None:
+) -> _Slot:
     """Hold a slot of the question again, before everything else this person holds; gives which.
 
-    None, and nothing is changed, where the answer gave the slot away and no other is free.
+    Where the answer gave it away and all are taken, it is one beyond these.
     """
     before = select(func.coalesce(func.min(Lease.turn), 1) - 1).join(
         Question, Question.id == Lease.question_id
@@ -138,14 +144,13 @@ def _take_back_slot(
     if own is not None:
         lease = session.get_one(Lease, own.lease_id, populate_existing=True)
         lease.expires_at, lease.turn = now + LEASE, turn
-        return own.number
-    number = rules.slot_after_unsure(question, now)
-    if number is None:
-        return None
+        return _Slot(own.number)
+    free = rules.slot_after_unsure(question, now)
+    number = rules.slot_for_change(question, now) if free is None else free
     in_the_way = or_(Lease.slot == number, Lease.user_id == by.id)
     session.execute(delete(Lease).where(Lease.question_id == question.row.id, in_the_way))
     again = Lease(question_id=question.row.id, slot=number, user_id=by.id, turn=turn)
     again.expires_at, again.held_since = now + LEASE, now
     session.add(again)
     session.flush()
-    return number
+    return _Slot(number, is_beyond=free is None)

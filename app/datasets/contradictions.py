@@ -1,6 +1,6 @@
 """Images of a dataset about whose class its files say different things, or that are called like others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,34 +21,43 @@ class Found(NamedTuple):
     named: list[Contradiction]  # of many the first
 
 
-def twins_of_other_classes(
-    session: Session, dataset_id: UUID, class_names: Sequence[str], *, first_position: int = 0
-) -> Found:
-    """Images that are the same, pixel by pixel, and of different classes. Each keeps its own.
+class Seen(NamedTuple):
+    """An image, as far as another may contradict it."""
 
-    `first_position`: of the images that have just joined; one of each group is among them.
-    """
+    digest: str
+    position: int
+    filename: str | None
+    true_class: int | None
+
+
+def twins_of_other_classes(session: Session, dataset_id: UUID, class_names: Sequence[str]) -> Found:
+    """Images of a dataset that are the same, pixel by pixel, and of different classes. Each keeps its own."""
     several = (
         select(Example.digest)
         .where(Example.dataset_id == dataset_id, Example.true_class.is_not(None))
         .group_by(Example.digest)
-        .having(func.count(Example.true_class.distinct()) > 1, func.max(Example.position) >= first_position)
+        .having(func.count(Example.true_class.distinct()) > 1)
     )
     where = Example.dataset_id == dataset_id, Example.digest.in_(several), Example.true_class.is_not(None)
     count = session.scalar(select(func.count()).where(*where)) or 0
     if not count:
         return Found([], [])
     rows = session.execute(
-        select(Example.digest, Example.filename, Example.position, Example.true_class)
+        select(Example.digest, Example.position, Example.filename, Example.true_class)
         .where(*where)
         .order_by(Example.digest, Example.position)
         .limit(MOST_NAMED + 1)
     )
+    return told_of_twins((Seen._make(row) for row in rows), class_names, count=count)
+
+
+def told_of_twins(images: Iterable[Seen], class_names: Sequence[str], *, count: int) -> Found:
+    """What is said of so many images; these are the first, by digest and position, and each has a class."""
     named: list[Contradiction] = []
     digest_before: str | None = None
     of_class: dict[str, str] = {}  # of these pixels the first of each class
-    for digest, filename, position, true_class in rows:
-        assert true_class is not None  # by the query
+    for digest, position, filename, true_class in images:
+        assert true_class is not None  # as said above
         if digest != digest_before:
             digest_before, of_class = digest, {}
         name, class_name = called(filename, position), class_names[true_class]
@@ -65,32 +74,16 @@ def twins_of_other_classes(
     return Found([told], named[:MOST_NAMED])
 
 
-def namesakes(session: Session, dataset_id: UUID, *, first_position: int) -> Found:
-    """Images from this position on that are called like others, of other pixels. By the database: as many
-    names as a dataset may have are too many for a process to keep.
-    """
-    several = (
-        select(Example.filename)
-        .where(Example.dataset_id == dataset_id, Example.filename.is_not(None))
-        .group_by(Example.filename)
-        .having(func.count(Example.digest.distinct()) > 1, func.max(Example.position) >= first_position)
-    )
-    where = (
-        Example.dataset_id == dataset_id,
-        Example.position >= first_position,
-        Example.filename.in_(several),
-    )
-    count = session.scalar(select(func.count()).where(*where)) or 0
-    if not count:
+def told_of_namesakes(names: Sequence[str]) -> Found:
+    """What is said of images with these names, which are other pictures than others of the name."""
+    if not names:
         return Found([], [])
-    query = select(Example.filename).where(*where).order_by(Example.position).limit(MOST_NAMED)
     why = "is another picture than one that is there under the same name"
-    named = [{"file": shown(name), "why": why} for name in session.scalars(query) if name]
     told = (
-        f"{many(count, 'image')} {is_or_are(count)} called like another picture; a file of labels must tell "
-        "them by position or example_id."
+        f"{many(len(names), 'image')} {is_or_are(len(names))} called like another picture; a file of labels "
+        "must tell them by position or example_id."
     )
-    return Found([told], named)
+    return Found([told], [{"file": shown(name), "why": why} for name in names[:MOST_NAMED]])
 
 
 def called(filename: str | None, position: int) -> str:

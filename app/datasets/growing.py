@@ -1,6 +1,5 @@
 """A dataset grows: further images join it behind those it has, as one new version or not at all."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +15,12 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.claims import Claim, ClaimLost
 from app.datasets import service, versions
-from app.datasets.contradictions import Contradiction, namesakes, twins_of_other_classes
+from app.datasets.contradictions import Contradiction
 from app.datasets.errors import DatasetNotReady, VersionPublished
 from app.datasets.intake.limits import MAX_CLASSES, MAX_EXAMPLES
 from app.datasets.intake.shards import Record, shard_key
 from app.datasets.models import Dataset, DatasetState, DatasetVersion, Example
+from app.datasets.there import There
 from app.datasets.uploads import Upload, store_upload, upload_prefix
 from app.journal import service as journal
 from app.journal.models import Action
@@ -43,6 +43,7 @@ class Packed:
     Args:
         first_shard: the number in the dataset of the first shard that they fill.
         chunks: their records in order, some at a time; shards are counted from 0.
+        there: what the dataset has of them, looked at before.
         class_names: in the order of the records' classes; None without classes.
         channels: 1 grey, 3 RGB.
         looks: what they look like.
@@ -51,6 +52,7 @@ class Packed:
 
     first_shard: int
     chunks: Iterator[list[Record]]
+    there: There
     class_names: list[str] | None
     channels: int
     looks: Looks
@@ -104,7 +106,7 @@ def drop_addition(session: Session, storage: Storage, addition: DatasetVersion, 
     session.refresh(addition, with_for_update=True)  # a worker may be about to publish them
     if addition.number is not None:
         raise VersionPublished(addition.number)
-    addition_id = addition.id
+    addition_id, left = addition.id, promised(session, addition)
     session.delete(addition)
     dataset = session.get_one(Dataset, addition.dataset_id)
     journal.write(session, Action.IMAGES_DROPPED, by=by, details={"dataset": dataset.name})
@@ -112,13 +114,15 @@ def drop_addition(session: Session, storage: Storage, addition: DatasetVersion, 
     @event.listens_for(session, "after_commit", once=True)
     def delete_files(_session: Session) -> None:
         service.delete_files_of(storage, addition_id)
+        for key in left:  # of a worker that died; one that lives deletes them as well
+            storage.delete(key)
 
 
 def take_shards(session: Session, claim: Claim, shards: int, *, now: datetime) -> tuple[int, list[str]]:
     """Number of the first shard of images that are to join, and keys of all, which no other attempt gets.
 
     Files are copied there before `publish`, which then is a short transaction. What did not join in the end
-    is deleted by who copied it.
+    is deleted by who copied it, or, if they died, by `promised`.
 
     Raises:
         ClaimLost: as `publish` does.
@@ -126,8 +130,22 @@ def take_shards(session: Session, claim: Claim, shards: int, *, now: datetime) -
     dataset = _held(session, claim, now=now)
     first = max(dataset.shards_taken, _last_shard(session, dataset)) + 1
     dataset.shards_taken = first + shards - 1
-    prefix = service.prefix_of(dataset)
-    return first, [shard_key(prefix, number) for number in range(first, first + shards)]
+    addition = session.get_one(DatasetVersion, claim.id, populate_existing=True)
+    addition.upload = (addition.upload or {}) | {"shards": [first, shards]}
+    return first, promised(session, addition)
+
+
+def promised(session: Session, addition: DatasetVersion) -> list[str]:
+    """Keys of the shards that the last attempt at an addition was to copy, if it came so far.
+
+    Until the images have joined nothing names them, and nobody else is promised them. So once that attempt is
+    dead they may go.
+    """
+    if addition.number is not None or not addition.upload or "shards" not in addition.upload:
+        return []
+    first, shards = addition.upload["shards"]
+    prefix = service.prefix_of(session.get_one(Dataset, addition.dataset_id))
+    return [shard_key(prefix, number) for number in range(first, first + shards)]
 
 
 def publish(session: Session, claim: Claim, packed: Packed, *, now: datetime) -> int:
@@ -141,10 +159,10 @@ def publish(session: Session, claim: Claim, packed: Packed, *, now: datetime) ->
     addition = session.get_one(DatasetVersion, claim.id, populate_existing=True)
     joined = _joined(dataset, packed.class_names)
     skip_known = bool((addition.upload or {}).get("skip_known"))
-    start = dataset.image_count
+    packed.there.look(session, dataset.id)  # what has joined since it was looked at before
     added = _insert(session, dataset, packed, joined, skip_known=skip_known)
-    twins = twins_of_other_classes(session, dataset.id, joined.names or (), first_position=start)
-    alike = namesakes(session, dataset.id, first_position=start)
+    twins = packed.there.twins(session, dataset.id, joined.names or [])
+    alike = packed.there.namesakes(session, dataset.id)
     _count(dataset, joined, packed, added)
     number = versions.newest(session, dataset).number
     assert number is not None  # it is published
@@ -200,31 +218,6 @@ class _Joined:
 
 
 @dataclass(slots=True)
-class _Known:
-    """The images that are there by their pixels, and the sum over them that names a version."""
-
-    digests: dict[bytes, int | None] = field(default_factory=dict)  # with the class of the first of these
-    sum: Any = field(default_factory=hashlib.sha256)  # hashlib's type has no public name
-
-    @classmethod
-    def of(cls, session: Session, dataset_id: Any) -> "_Known":
-        known = cls()
-        query = (
-            select(Example.digest, Example.true_class)
-            .where(Example.dataset_id == dataset_id)
-            .order_by(Example.position)
-        )
-        for digest, true_class in session.execute(query.execution_options(yield_per=20_000)):
-            known.add(bytes.fromhex(digest), true_class)
-        return known
-
-    def add(self, digest: bytes, true_class: int | None) -> None:
-        if self.digests.get(digest) is None:
-            self.digests[digest] = true_class
-        self.sum.update(digest)
-
-
-@dataclass(slots=True)
 class _Added:
     """What became of the images that came."""
 
@@ -266,21 +259,20 @@ def _insert(
     session: Session, dataset: Dataset, packed: Packed, joined: _Joined, *, skip_known: bool
 ) -> _Added:
     """Rows for the images that join, behind those that are there."""
-    known = _Known.of(session, dataset.id)
-    added, before = _Added(), frozenset(known.digests)
+    there, added = packed.there, _Added()
     for records in packed.chunks:
         rows = []
         for record in records:
-            digest = bytes.fromhex(record.digest)
-            true_class = joined.number(record.true_class)
-            if digest in before and skip_known:
+            true_class, was_there = joined.number(record.true_class), there.has(record.digest)
+            if was_there and skip_known:
                 added.left_out += 1
-                _note_otherwise(added, record, true_class, known.digests[digest], joined)
+                _note_otherwise(added, record, true_class, there.class_of(record.digest), joined)
                 continue
-            added.same += digest in before
-            added.twins += digest in known.digests and digest not in before
-            known.add(digest, true_class)
-            rows.append(record._replace(true_class=true_class, shard=record.shard + packed.first_shard))
+            added.same += was_there
+            added.twins += there.has_joined(record.digest) and not was_there
+            joining = record._replace(true_class=true_class, shard=record.shard + packed.first_shard)
+            there.add(joining)
+            rows.append(joining)
             added.counts[record.split, true_class] += 1
             added.size_bytes += record.byte_length
         if rows:
@@ -291,7 +283,7 @@ def _insert(
         raise CannotJoin("The dataset has all of these images already; nothing was added.")
     if dataset.image_count + added.images > MAX_EXAMPLES:
         raise CannotJoin(f"Together there would be more than {MAX_EXAMPLES} images.")
-    added.digest = known.sum.hexdigest()
+    added.digest = there.sum.hexdigest()
     return added
 
 

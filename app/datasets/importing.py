@@ -83,7 +83,8 @@ def give_up_imports(session: Session, model: Imported, now: datetime) -> list[UU
         state=DatasetState.FAILED,
         failure=f"The import was started {MAX_ATTEMPTS} times and its worker died each time; "
         "nothing was kept. Look at the worker's log, then import the file again.",
-        upload=None,
+        # That of an addition names the shards which it was promised; they are deleted by it.
+        **({"upload": None} if model is Dataset else {}),
     )
     for row_id in given_up:
         if model is Dataset:

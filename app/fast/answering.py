@@ -10,7 +10,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.answering import Execution
 from app.annotation.errors import CampaignNotOpen, PersonPaused
-from app.annotation.gold import lost_beside
+from app.annotation.fates import bind_known, lost_beside
 from app.annotation.leasing import Leased
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import AnswerValue
@@ -35,6 +35,7 @@ def answer(
     """As `app.annotation.answering.answer`."""
     campaign, decision, asked = _decided(session, campaign_id, submitted, by=by, now=now)
     note_gold(session, campaign, decision.stored, by=by, now=now)
+    bind_known(session, campaign, [item.question.row.id for item in decision.stored], by=by, now=now)
     writes = _writes(campaign, decision, by=by, now=now)
     if any(item.answer.value is AnswerValue.UNUSABLE for item in decision.stored):  # seldom
         run_all(session, *writes)

@@ -19,6 +19,7 @@ from app.labels.schemas import (
     MAX_IGNORED,
     MAX_NO_LABEL,
     DisagreementRead,
+    DisagreementsRead,
     ImportRead,
     ImportsRead,
     file_of_form,
@@ -123,11 +124,20 @@ def import_labels(
 def read_imports(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> ImportsRead:
     """What was imported into the campaign, newest first."""
     found = service.imports_of(session, campaign, by=user)
-    differing = service.disagreements(session, campaign, by=user)
-    return ImportsRead(
-        items=[ImportRead.model_validate(item) for item in found],
-        disagreement_count=differing.count,
-        disagreements=[DisagreementRead.model_validate(item) for item in differing.named],
+    return ImportsRead(items=[ImportRead.model_validate(item) for item in found])
+
+
+@router.get("/campaigns/{campaign_id}/imports/disagreements")
+@admin_only
+def read_disagreements(campaign: CampaignDep, user: CurrentUser, reading: ReadingDep) -> DisagreementsRead:
+    """Pictures about which people of imports differ, among themselves or from answers here.
+
+    Worked out from all that was imported and answered whenever it is asked for: a second for 100,000.
+    """
+    with reading.begin() as session:
+        found = service.disagreements(session, campaign, by=user)
+    return DisagreementsRead(
+        count=found.count, items=[DisagreementRead.model_validate(item) for item in found.named]
     )
 
 

@@ -18,15 +18,23 @@ from app.labels import service
 from app.labels.errors import AlreadyImported, BadImport
 from app.labels.schemas import file_of_form, keep_file
 from app.pages import render, see_other
+from app.quality.service import is_large
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/campaigns/{campaign_id}/imports")
 @admin_only
-def show_imports(request: Request, campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> Response:
-    """What was imported, and the form for more."""
-    return _page(request, session, campaign, user)
+def show_imports(
+    *,
+    request: Request,
+    campaign: CampaignDep,
+    user: CurrentUser,
+    session: SessionDep,
+    differing: bool = False,
+) -> Response:
+    """What was imported, and the form for more; of a large campaign where people differ if asked for it."""
+    return _page(request, session, campaign, user, differing=differing)
 
 
 @router.post("/campaigns/{campaign_id}/imports")
@@ -76,10 +84,13 @@ def _page(
     user: User,
     *,
     errors: dict[str, str] | None = None,
+    differing: bool = False,
 ) -> Response:
     service.require_labels(campaign)
     # The fragment asks for itself each second while a file is read, and does not show them.
-    found = None if request.headers.get("hx-request") else service.disagreements(session, campaign, by=user)
+    is_whole = not request.headers.get("hx-request")
+    asks = is_whole and is_large(campaign) and not differing and service.has_imports(session, campaign)
+    found = service.disagreements(session, campaign, by=user) if is_whole and not asks else None
     return render(
         request,
         "labels/imports.html",
@@ -90,6 +101,8 @@ def _page(
         errors=errors or {},
         disagreements=found.named if found else [],
         differing=service.words_of(found) if found else "",
+        agree=differing and found is not None and not found.count,
+        asks_to_look=asks,
     )
 
 

@@ -115,8 +115,13 @@ class DisagreementRead(Output):
 
 
 class ImportsRead(Output):
-    """A campaign's imports, newest first, and where they differ."""
+    """A campaign's imports, newest first."""
 
     items: list[ImportRead]
-    disagreement_count: int = Field(description="pictures about which people differ")
-    disagreements: list[DisagreementRead] = Field(description="of many the first 100, by position")
+
+
+class DisagreementsRead(Output):
+    """Where people of a campaign's imports differ, among themselves or from answers here."""
+
+    count: int = Field(description="pictures about which people differ")
+    items: list[DisagreementRead] = Field(description="of many the first 100, by position")

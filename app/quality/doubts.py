@@ -4,7 +4,7 @@ These are finished ones, and those that wait in vain because everybody at work h
 the campaign is closed.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from app.annotation import service as annotation
 from app.annotation.consensus import MAX_SLOTS, Verdict, verdict, weighed, wrong
 from app.annotation.models import OF_CLASS, Answer, Purpose, Question
+from app.campaigns.by_belief import by_belief_numbers
 from app.campaigns.models import Campaign, CampaignState
 from app.datasets.models import Example
 from app.quality.judging import (
@@ -102,21 +103,25 @@ def _asked_in_vain(*more: Select[int]) -> CompoundSelect[int]:
     return union(*said, *more)
 
 
-def is_doubtful(given: Verdict, *, num_classes: int) -> bool:
-    """Whether one more person should be asked, or there is no label at all."""
+def is_doubtful(given: Verdict, *, num_classes: int, prior: float | None = None) -> bool:
+    """Whether one more person should be asked, or there is no label at all. `prior`: as in `weighed`."""
     allowed = DOUBTFUL / num_classes
     if given.kind is LabelKind.TRUE:
         allowed = max(allowed, DOUBTFUL_YES)
-    return given.kind is None or wrong(given, num_classes=num_classes) > allowed
+    return given.kind is None or wrong(given, num_classes=num_classes, prior=prior) > allowed
 
 
 def _disputed(
     session: Session, campaign: Campaign, judge: Judge, is_over: ColumnElement[bool]
 ) -> Iterator[OpenQuestion]:
-    for query in _perhaps_disputed(campaign, judge, is_over):
+    believed = by_belief_numbers(session, campaign.id)
+    for query in _perhaps_disputed(campaign, judge, is_over, believed):
         for row in session.execute(query.execution_options(yield_per=5_000)):
             given = judge(row)
-            if row.id not in judge.decisions and is_doubtful(given, num_classes=campaign.num_classes):
+            prior = judge.by_belief[row.id].prior if row.id in judge.by_belief else None
+            if row.id not in judge.decisions and is_doubtful(
+                given, num_classes=campaign.num_classes, prior=prior
+            ):
                 yield OpenQuestion(
                     row.id,
                     row.example_id,
@@ -130,9 +135,12 @@ def _disputed(
 
 
 def _perhaps_disputed(
-    campaign: Campaign, judge: Judge, is_over: ColumnElement[bool]
+    campaign: Campaign, judge: Judge, is_over: ColumnElement[bool], believed: Sequence[int]
 ) -> Iterator[Select[int, int, int, int, int, int, str]]:
-    """Without those, nearly all, to which one person said no who is not doubted; of two classes, or yes."""
+    """Without those, nearly all, to which one person said no who is not doubted; of two classes, or yes.
+
+    What one person's word is worth in the drawings `believed`, each question says for itself.
+    """
     finished = question_answers(campaign.id).where(is_over).order_by(None)
     fitted = judge.reliability
     # A yes asks for a second person, so that only a no stands alone; between two classes both may.
@@ -142,12 +150,18 @@ def _perhaps_disputed(
         if fitted
         else []
     )
+    by_belief = Question.drawing.in_(believed if fitted else ())
     if campaign.confirming.of_yes or campaign.confirming.of_half:
         yield finished.where(ASKED_SEVERAL)
-        if doubted:
-            yield finished.where(~ASKED_SEVERAL, Answer.user_id.in_(map(UUID, doubted)))
+        if doubted or (believed and fitted):
+            yield finished.where(~ASKED_SEVERAL, or_(Answer.user_id.in_(map(UUID, doubted)), by_belief))
     else:
-        yield finished.having((func.count() > 1) | (yes_and_no()[0] > 0) | func.min(person()).in_(doubted))
+        yield finished.having(
+            (func.count() > 1)
+            | (yes_and_no()[0] > 0)
+            | func.min(person()).in_(doubted)
+            | func.min(Question.drawing).in_(believed if fitted else ())
+        )
 
 
 def _is_doubted(judge: Judge, place: int, *, is_yes: bool) -> bool:

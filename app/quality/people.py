@@ -11,7 +11,7 @@ from app.accounts.models import User
 from app.annotation.models import ALL_ANSWERS, Participant, PausedFor, Tally
 from app.campaigns.models import Campaign
 from app.quality.claims import Claims
-from app.quality.minding import alone_by_belief, conducts
+from app.quality.minding import conducts
 from app.quality.precomputed import fitted_or_kept
 
 
@@ -58,7 +58,6 @@ def people_and_claims(session: Session, campaign: Campaign) -> tuple[list[Person
     rates, claims = fitted_or_kept(session, campaign)
     conduct = conducts(session, campaign, rates)
     told = {UUID(by): row for by, row in rates.items()}
-    more = alone_by_belief(session, campaign)
     found = []
     for row, id_, name, is_simulated, answers in session.execute(_everybody(campaign)):
         row_of = told.get(id_)
@@ -78,7 +77,7 @@ def people_and_claims(session: Session, campaign: Campaign) -> tuple[list[Person
                 is_left_out=part.is_left_out,
                 marked_for=conduct[id_].marked_for if id_ in conduct else None,
                 hasty=conduct[id_].hasty if id_ in conduct else 0,
-                alone=None if row_of is None else int(row_of[4]) + more.get(id_, 0),
+                alone=None if row_of is None else int(row_of[4]),
                 sensitivity=None if row_of is None else row_of[0],
                 specificity=None if row_of is None else row_of[1],
             )

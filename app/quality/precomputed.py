@@ -15,7 +15,7 @@ from app.journal.models import Action, Entry
 from app.quality.claims import Claims
 from app.quality.doubts import OpenQuestion, open_questions
 from app.quality.judging import Reliability, reliability
-from app.quality.minding import mind_people
+from app.quality.minding import alone_by_belief, mind_people
 from app.quality.models import Decision, DoubtfulQuestion, KeptFigures
 from app.quality.seeing import seen_classes
 
@@ -71,7 +71,7 @@ def precompute(session: Session, campaign: Campaign, *, now: datetime) -> Precom
         figures = KeptFigures(
             campaign_id=campaign.id,
             computed_at=now,
-            rates=_rates(fitted),
+            rates=_rates(session, campaign, fitted),
             claims=_claims(fitted),
             unlisted_count=0,
         )
@@ -86,15 +86,17 @@ def precompute(session: Session, campaign: Campaign, *, now: datetime) -> Precom
         campaign_id=campaign.id,
         computed_at=now,
         yes_by_true_class=seen and [list(row) for row in seen],
-        rates=_rates(fitted),
+        rates=_rates(session, campaign, fitted),
         claims=_claims(fitted),
         unlisted_count=len(found) - len(listed),
     )
     return Precomputed(figures, [question for question in found if question.id in listed])
 
 
-def _rates(fitted: Reliability) -> dict[str, list[float]]:
-    return {by: list(rates) for by, rates in fitted.rates().items()}
+def _rates(session: Session, campaign: Campaign, fitted: Reliability) -> dict[str, list[float]]:
+    """`Reliability.rates`, and with what stands alone there that by a model's belief."""
+    by_belief = alone_by_belief(session, campaign)
+    return {by: [*rates[:4], rates[4] + by_belief.get(UUID(by), 0)] for by, rates in fitted.rates().items()}
 
 
 def _claims(fitted: Reliability) -> dict[str, float] | None:
@@ -109,10 +111,11 @@ def claims(session: Session, campaign: Campaign) -> Claims | None:
 def fitted_or_kept(
     session: Session, campaign: Campaign
 ) -> tuple[Mapping[str, Sequence[float]], Claims | None]:
-    """`Reliability.rates` and claims: from all answers, or of a large campaign as a job last found them."""
+    """Rates as `_rates` has them, and claims: from all answers, or of a large campaign as a job last found
+    them."""
     if not is_large(campaign):
         fitted = reliability(session, campaign, num_classes=campaign.num_classes)
-        return fitted.rates(), fitted.claims
+        return _rates(session, campaign, fitted), fitted.claims
     kept = session.get(KeptFigures, campaign.id)
     if kept is None:
         return {}, None

@@ -118,6 +118,68 @@ def test_what_is_given_back_is_lost_with_the_question_beside_it(
     assert not fresh & lost & set(known)
 
 
+@pytest.mark.parametrize("which", ["every second", "all drawn ones"])
+def test_what_others_got_after_a_lapse_tells_no_known_picture(
+    session: Session, admin: User, annotator: User, *, which: str
+) -> None:
+    campaign, other = golden(session, admin), make_user(session)
+    held = [item.id for item in annotators.lease(session, campaign, count=60, by=annotator, now=NOW)]
+    known = gold_of(session, held)
+    answered = held[::2] if which == "every second" else [id_ for id_ in held if id_ not in known]
+    annotators.submit(session, campaign, noes(answered), by=annotator, now=LATER)
+    left = [id_ for id_ in held if id_ not in answered]
+    assert len(gold_of(session, left)) >= 4
+    theirs = [item.id for item in annotators.lease(session, campaign, count=100, by=other, now=LATE)]
+    annotators.submit(session, campaign, noes(theirs), by=other, now=LATE)
+    assert set(left) - set(known) <= set(theirs)
+
+    late = annotators.submit(session, campaign, noes(left[:5]), by=annotator, now=LATE)
+    again = [item.id for item in annotators.lease(session, campaign, count=100, by=annotator, now=LATE)]
+
+    assert {(found.status, found.detail) for found in late} == {(Status.REFUSED, TAKEN)}
+    assert again
+    assert not set(again) & set(left), "what comes back although all else was taken would be known"
+
+
+def test_some_of_what_lapsed_comes_back_with_its_known_pictures(
+    session: Session, admin: User, annotator: User
+) -> None:
+    campaign, other = golden(session, admin), make_user(session)
+    held = [item.id for item in annotators.lease(session, campaign, count=60, by=annotator, now=NOW)]
+    known = gold_of(session, held)
+    answered = held[:20] + held[21::4]
+    annotators.submit(session, campaign, noes(answered), by=annotator, now=LATER)
+    left = [id_ for id_ in held if id_ not in answered]
+    theirs = [item.id for item in annotators.lease(session, campaign, count=10, by=other, now=LATE)]
+    annotators.submit(session, campaign, noes(theirs), by=other, now=LATE)
+
+    back = {item.id for item in annotators.lease(session, campaign, count=100, by=annotator, now=LATE)}
+
+    ordinary = [id_ for id_ in left if id_ not in known]
+    assert ordinary
+    fates = []
+    for place, id_ in enumerate(left):
+        if id_ in known:
+            before = [one for one in left[:place] if one not in known]
+            assert (id_ in back) is ((before[-1] if before else ordinary[0]) in back)
+            fates.append(id_ in back)
+    assert set(fates) == {True, False}
+
+
+def test_where_nobody_else_answered_all_comes_back_after_a_lapse(
+    session: Session, admin: User, annotator: User
+) -> None:
+    campaign = golden(session, admin)
+    held = [item.id for item in annotators.lease(session, campaign, count=20, by=annotator, now=NOW)]
+    known = gold_of(session, held)
+    drawn = [id_ for id_ in held if id_ not in known]
+    annotators.submit(session, campaign, noes(drawn), by=annotator, now=LATER)
+
+    back = [item.id for item in annotators.lease(session, campaign, count=20, by=annotator, now=LATE)]
+
+    assert back[: len(known)] == [id_ for id_ in held if id_ in known]
+
+
 def test_who_gives_back_alone_gets_all_of_it_back(session: Session, admin: User, annotator: User) -> None:
     campaign = golden(session, admin)
     held = [item.id for item in annotators.lease(session, campaign, count=30, by=annotator, now=NOW)]

@@ -11,7 +11,10 @@ from app.annotation import left_to_ask, service
 from app.annotation.left_to_ask import HOLDS, SAME_HOLDS, left_over
 from app.annotation.models import Question
 from app.annotation.service import KnownPicture
-from app.campaigns.models import Campaign
+from app.campaigns.confirming import Confirming
+from app.campaigns.models import Campaign, PricePer
+from app.labels.deriving import derive
+from app.quality import service as quality
 from tests.app.annotation.test_gold_sparing import drawn_of, meet
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
@@ -66,3 +69,50 @@ def test_a_large_one_is_counted_again_after_a_while_or_when_somebody_comes(
 
     answer(session, campaign, drawn_of(session, campaign)[3].id, by=make_user(session))
     assert counted(session, campaign, answers=3, seconds=holds + 1) == 0, "somebody new may be asked"
+
+
+@pytest.mark.parametrize("classes", [("cat", "dog"), ("cat", "dog", "owl")])
+def test_what_all_at_work_differ_about_is_left_to_the_review(
+    session: Session, monkeypatch: pytest.MonkeyPatch, classes: tuple[str, ...]
+) -> None:
+    """Three people, and a fourth is needed: nothing is to do, and the review has it."""
+    monkeypatch.setattr(Confirming, "lead", lambda *_: 2)  # of two classes the first question is of those
+    campaign = make_campaign(session, examples=3, class_names=classes, confirm_yes=True)
+    campaign.price, campaign.price_per = 1.0, PricePer.ANSWER
+    first, *others = questions_of(session, campaign)
+    people = [make_user(session) for _ in range(3)]
+    for person, value in zip(people, ("yes", "no", "yes"), strict=True):
+        answer(session, campaign, first.id, value, by=person)
+    session.refresh(first)
+    assert first.is_waiting
+    for person in people[:2]:
+        for other in others:
+            session.refresh(other)
+            if other.is_waiting:
+                answer(session, campaign, other.id, "no", by=person)
+
+    found = service.progress(session, campaign, now=NOW)
+
+    assert (found.finished, found.waiting, found.left_over) == (2, 0, 1)
+    assert found.to_go == 0
+    assert found.cost is not None
+    assert found.cost.to_go == 0
+    assert not derive(session, campaign.id).is_unfinished
+    in_review = [(one.id, one.may_be_asked) for one in quality.open_questions(session, campaign)]
+    # Between two classes the majority of three is a label; else nothing follows yet.
+    assert in_review == ([] if len(classes) == 2 else [(first.id, False)])
+
+
+def test_what_one_of_two_at_work_could_not_tell_waits_for_the_other(session: Session) -> None:
+    campaign = make_campaign(session, examples=2)
+    first, second_one = questions_of(session, campaign)
+    one = answer(session, campaign, first.id, "unsure")
+    two = answer(session, campaign, second_one.id)
+    before = service.progress(session, campaign, now=NOW)
+
+    answer(session, campaign, first.id, "unsure", by=two)
+
+    found = service.progress(session, campaign, now=NOW)
+    assert one != two
+    assert (before.waiting, before.left_over) == (1, 0)
+    assert (found.waiting, found.left_over) == (0, 1)

@@ -1,12 +1,12 @@
 """Taking back answers: one's own last ones, while nobody else builds on them."""
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service
-from app.annotation.errors import CampaignNotOpen, NothingToUndo, UndoTooLate
+from app.annotation.errors import CampaignNotOpen, NothingToUndo
 from app.annotation.models import Answer, AnswerValue
 from app.annotation.service import UNDO_LIMIT
 from tests import annotators
@@ -20,9 +20,12 @@ from tests.app.annotation.test_answering import (
     statuses,
     stored,
 )
+from tests.app.annotation.test_gold import fixed_chance, golden
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
 pytestmark = [pytest.mark.dialects, pytest.mark.usefixtures("each_execution")]
+
+__all__ = ["fixed_chance"]  # a fixture that every test here uses
 
 
 class TestUndo:
@@ -141,17 +144,44 @@ class TestUndo:
         assert statuses(session, campaign, [given(question.id)], annotator, LATER) == [STORED]
 
     @pytest.mark.parametrize("answered", [True, False])
-    def test_but_not_once_somebody_has_it(self, session: Session, annotator: User, answered: bool) -> None:
+    @pytest.mark.parametrize("said", ["unsure", "unusable"])
+    def test_once_somebody_has_it_too_and_they_keep_it(
+        self, session: Session, annotator: User, answered: bool, said: str
+    ) -> None:
         campaign = make_campaign(session, examples=1)
         question = questions_of(session, campaign)[0]
-        answer(session, campaign, question.id, "unsure", by=annotator)
+        answer(session, campaign, question.id, said, by=annotator)
         other = make_user(session)
         lease(session, campaign, other)
         if answered:
             statuses(session, campaign, [given(question.id)], other)
 
-        with pytest.raises(UndoTooLate):
-            annotators.undo(session, campaign, by=annotator, now=NOW)
+        [(again, value)] = annotators.undo(session, campaign, by=annotator, now=NOW)
+
+        assert (again.id, value) == (question.id, AnswerValue(said))
+        session.refresh(question)
+        assert (question.slots, question.is_waiting) == (1, not answered), "it waits for nobody more"
+        assert lease(session, campaign, make_user(session)) == []
+        if not answered:
+            assert statuses(session, campaign, [given(question.id)], other) == [STORED]
+        assert statuses(session, campaign, [given(question.id)], annotator) == [STORED]
+        session.refresh(question)
+        assert not question.is_waiting
+        assert service.progress(session, campaign, now=NOW).finished == 1
+
+    def test_a_hasty_answer_can_be_undone_as_one_to_a_known_picture_can(
+        self, session: Session, admin: User, annotator: User
+    ) -> None:
+        campaign = golden(session, admin, examples=40, per_class=3, least_card_ms=200)
+        held = [item.id for item in annotators.lease(session, campaign, count=12, by=annotator, now=NOW)]
+        statuses(session, campaign, [given(id_) for id_ in held], annotator)
+        assert session.scalar(select(func.count()).where(Answer.is_hasty)), "of all at once some are"
+        others = lease(session, campaign, make_user(session), 100)
+        assert set(others) & set(held)
+
+        undone = annotators.undo(session, campaign, count=12, by=annotator, now=NOW)
+
+        assert [question.id for question, _ in undone] == held
 
     def test_the_last_of_three_cannot_tell_opens_the_question_again(self, session: Session) -> None:
         campaign = make_campaign(session, examples=1)

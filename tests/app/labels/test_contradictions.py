@@ -252,12 +252,12 @@ def test_where_people_differ_is_listed_for_the_review(
     ]
 
     send(client, campaign, "\n".join(["position,class_index,answer,annotator", *rows]).encode())
-    listed = client.get(f"/api/v1/campaigns/{campaign.id}/imports").json()
+    listed = client.get(f"/api/v1/campaigns/{campaign.id}/imports/disagreements").json()
     page = client.get(f"/campaigns/{campaign.id}/imports", headers={"Accept": "text/html"}).text
 
     name = ("cat", "dog", "owl")[denied]
-    assert listed["disagreement_count"] == 3
-    assert [(one["filename"], one["why"]) for one in listed["disagreements"]] == [
+    assert listed["count"] == 3
+    assert [(one["filename"], one["why"]) for one in listed["items"]] == [
         ("0c.png", f"imports say yes to '{name}', answers here no"),
         ("2c.png", "imports say 'cat' (1 yes) and 'dog' (1 yes)"),
         ("3c.png", "imports say 'cat': 1 yes, 1 no"),
@@ -265,3 +265,20 @@ def test_where_people_differ_is_listed_for_the_review(
     assert "About 3 pictures people differ." in page
     assert f"/campaigns/{campaign.id}/review" in page
     assert sorted(known(session, campaign, imported=True)) == [1, 4]
+
+
+def test_of_a_large_campaign_nobody_waits_for_where_people_differ(
+    client: TestClient, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.quality.precomputed.LARGE", 1)
+    send(client, campaign, b"position,class_index,answer,annotator\n3,0,yes,Ada\n3,0,no,Ben\n")
+    url, page = f"/campaigns/{campaign.id}/imports", {"Accept": "text/html"}
+
+    assert "disagreements" not in client.get(f"/api/v1{url}").json()
+    shown = client.get(url, headers=page).text
+    assert "Look where people differ" in shown
+    assert "people differ." not in shown
+    asked = client.get(f"{url}?differing=true", headers=page).text
+    assert "About 1 picture people differ." in asked
+    assert "Look where people differ" not in asked
+    assert client.get(f"/api/v1{url}/disagreements").json()["count"] == 1

@@ -17,6 +17,7 @@ from app.annotation.models import Answer
 from app.campaigns import service as campaigns
 from app.campaigns.models import Campaign
 from app.labels import service as labelling
+from app.quality import precomputed
 from app.quality import service as quality
 from app.quality.minding import alone
 from app.quality.people import people
@@ -27,7 +28,7 @@ from app.stores.folder import FolderStorage
 from clarinet.files.label_files import load_labels
 from clarinet.files.label_table import COMPLEMENTARY, TRUE
 from clarinet.recipes.config import TrainConfig
-from tests.factories import answer, make_campaign, make_dataset, make_user, questions_of
+from tests.factories import NOW, answer, make_campaign, make_dataset, make_user, questions_of
 from tests.worker.belief_rounds.asking import CLASSES, HTML, answer_all, draw, of_round, truth
 from worker.context import Context
 from worker.trainer.trial_data import load
@@ -235,7 +236,7 @@ def test_a_no_that_became_a_yes_since_takes_the_answer_by_belief_along(
 
 
 def test_the_page_tells_as_many_questions_as_would_be_asked_again(
-    session: Session, asked_again: Campaign
+    session: Session, asked_again: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer_all(session, asked_again)
     session.commit()
@@ -246,6 +247,11 @@ def test_the_page_tells_as_many_questions_as_would_be_asked_again(
     assert len(told) == 2  # one answered the first drawing, another the round
     assert told == {id_: len(alone(session, campaign, id_)) for id_ in told}
     assert sum(number or 0 for number in told.values()) == campaign.question_count
+    # Of a large campaign a job keeps it: no view counts anew.
+    monkeypatch.setattr(precomputed, "LARGE", 1)
+    quality.keep_figures(session, quality.precompute(session, campaign, now=NOW), took_s=1.0)
+    session.execute(update(Answer).values(superseded_at=NOW))
+    assert {person.user_id: person.alone for person in people(session, campaign)} == told
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "npz"])

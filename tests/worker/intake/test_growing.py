@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from app import claims, jobs
@@ -37,6 +38,10 @@ def shades(session: Session, storage: Storage, dataset: Dataset) -> list[int]:
     """Of the images, in order: what their pixels are."""
     pixels = service.stored_images(session, storage, dataset.id).load()
     return [int(image.flat[0]) for image in pixels]
+
+
+def shards_in(storage: Storage) -> list[str]:
+    return [name for name in files_in(storage) if "shard-" in name]
 
 
 def test_further_images_join_behind_the_others_as_a_version(
@@ -152,6 +157,82 @@ def test_a_killed_import_leaves_the_old_version_and_starts_again(
     session.expire_all()
     assert (addition.number, len(examples_of(session, dataset))) == (2, 6)
     assert len(set(shades(session, storage, dataset))) == 6
+    assert len(shards_in(storage)) == 2, "what the killed one had copied is gone"
+
+
+@pytest.mark.parametrize("end", ["dropped", "given up"])
+def test_nothing_is_left_of_a_killed_import_that_is_not_tried_again(
+    *,
+    context: Context,
+    session: Session,
+    ready: Ready,
+    grow: Grow,
+    admin: User,
+    monkeypatch: pytest.MonkeyPatch,
+    end: str,
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    dataset = ready(pets(PETS))
+    addition = grow(dataset, pets(MORE), work=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(growing, "_count", die)
+        with pytest.raises(Killed):
+            intake.add_images(context, addition.id)
+    assert len(shards_in(context.storage)) == 2
+    session.expire_all()
+
+    if end == "dropped":
+        growing.drop_addition(session, context.storage, addition, by=admin)
+    else:
+        addition.attempts, addition.claimed_until = MAX_ATTEMPTS, NOW - timedelta(seconds=1)
+        session.flush()
+        assert importing.give_up_imports(session, DatasetVersion, NOW) == [addition.id]
+    session.commit()
+    intake.add_images(context, addition.id)  # which sweeps
+
+    assert len(shards_in(context.storage)) == 1
+    assert all(name.startswith(f"datasets/{dataset.id}/") for name in files_in(context.storage))
+
+
+def test_joining_reads_nothing_of_the_images_that_were_there(
+    context: Context, session: Session, ready: Ready, grow: Grow
+) -> None:
+    """On SQLite nobody answers meanwhile: it may not take longer the larger a dataset is."""
+    dataset = ready(pets(PETS))
+    came = {"train/cat/9.png": 8, "train/dog/9.png": 8, "train/dog/1.png": 1, "train/dog/2.png": 7}
+    addition = grow(dataset, pets(came), skip_known=False, work=False)
+    real, said = growing.publish, []
+
+    def listened_to(own: Session, *details: Any, **further: Any) -> int:
+        engine = own.connection().engine
+
+        def note(*args: Any) -> None:
+            said.append((str(args[2]), args[3]))
+
+        event.listen(engine, "before_cursor_execute", note)
+        try:
+            return real(own, *details, **further)
+        finally:
+            event.remove(engine, "before_cursor_execute", note)
+
+    growing.publish = listened_to
+    try:
+        intake.add_images(context, addition.id)
+    finally:
+        growing.publish = real
+
+    session.expire_all()
+    assert (addition.failure, addition.number) == (None, 2)
+    reads = [one for one in said if "FROM example" in one[0]]
+    assert len(reads) == 3, "what came since, twins and namesakes"
+    for sql, values in reads:
+        assert "example.position >= " in sql
+        assert 3 in (values.values() if isinstance(values, dict) else values)
 
 
 def test_two_who_add_at_once_get_a_version_each(
