@@ -128,6 +128,7 @@ def _import(
     }
     result = read(MODULE, request, name=work.filename, beat=lambda _message: _renew(context, work))
     faults: list[Fault] = [(number, why) for number, why in result["faults"]]
+    work.pictures.has_ids = result.get("has_ids", False)
     written = 0
     before = labels.Before()
     for rows in labels.read_rows(folder, work.rows, chunk=ROWS_AT_ONCE):

@@ -13,12 +13,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from clarinet.files.arrays import SUFFIX, read_array, read_header
+from clarinet.files.columns import FILENAMES, OF_POSITIONS
 from clarinet.files.folders import PathFinder
 from clarinet.files.json_text import json_of
 from clarinet.files.label_columns import (
-    FILENAMES,
-    HANDED_OUT,
-    OF_POSITIONS,
     Keys,
     label_table,
     only_one,
@@ -206,7 +204,7 @@ def _table_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
     table = label_table(path, told.ignored)
     _require(path, table.names, ("position", "kind", "class", "weight"))
     name = only_one(path, table.names, FILENAMES, "the image's file")
-    unread = unread_in(path, table, {*NEEDED, "class", "class_name", name or ""})
+    unread = unread_in(path, table, {*NEEDED, *OF_POSITIONS, "class", "class_name", name or ""})
     for line, row in records_of(path, table):
         # What is left empty was not said.
         given = {key: value for key, value in row.items() if value or key in NEEDED}
@@ -219,7 +217,7 @@ def _table_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
 
 
 def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
-    keys = Keys({*NEEDED, *HANDED_OUT, *OF_POSITIONS, "classes", "class_names", "filename"}, told.ignored)
+    keys = Keys({*NEEDED, *OF_POSITIONS, "classes", "class_names", "filename"}, told.ignored)
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clarinet.files import yes_no
+from clarinet.files.columns import FILENAMES, IDS, of_files
 from clarinet.files.folders import PathFinder
 from clarinet.files.label_columns import (
     ANSWERS,
     CLASSES,
-    FILENAMES,
-    IDS,
     NAMES,
     label_table,
     only_one,
@@ -38,16 +37,16 @@ OF_ANSWER = {yes_no.YES: LabelKind.TRUE, yes_no.NO: LabelKind.COMPLEMENTARY}
 def lacks_positions(path: Path, ignored: Sequence[str] = ()) -> bool:
     """Whether a table has file names and no positions, as people write it; `ignored`: columns left out."""
     columns = label_table(path, ignored).names
-    return "position" not in columns and any(name in columns for name in (*FILENAMES, *IDS))
+    return "position" not in columns and bool(of_files(columns))
 
 
 def is_by_filename(path: Path, ignored: Sequence[str] = ()) -> bool:
     """Whether a table has a file name in each of its rows, or without positions an id of Kaggle."""
     table = label_table(path, ignored)
-    name = next((column for column in FILENAMES if column in table.names), None)
-    if name is None and "position" not in table.names:
-        name = next((column for column in IDS if column in table.names), None)
-    return name is not None and all(row[name] for _, row in records_of(path, table))
+    found = of_files(table.names)
+    if not found or ("position" in table.names and found[0] not in FILENAMES):
+        return False
+    return all(row[found[0]] for _, row in records_of(path, table))
 
 
 def by_filename(
@@ -77,8 +76,9 @@ def by_filename(
     """
     table = label_table(path, ignored)
     column, further = _class_columns(path, table.names)
-    has_ids = not any(column in table.names for column in FILENAMES)
-    name = only_one(path, table.names, IDS if has_ids else FILENAMES, "the image's file")
+    files = of_files(table.names)
+    has_ids = files[0] in IDS
+    name = only_one(path, table.names, files, "the image's file")
     kind = only_one(path, table.names, ANSWERS, "the answer")
     assert name is not None  # there is one, or nobody asks
     unread = unread_in(path, table, {name, column, *further, kind or "", "weight"})

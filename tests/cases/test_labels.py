@@ -68,7 +68,8 @@ REFUSED = {
         b"position,class_name,answered_at\n0,1,01/02/2026\n",
         "not like 2026-11-21T12:00Z",
     ),
-    "another column": (b"image_id,label\n0,1\n", "The first line must name the columns"),
+    "another column": (b"image_number,label\n0,1\n", "The first line must name the columns"),
+    "an id of no file": (b"image_id,label\n0,3\n", "is about the file '0', which is none of this campaign's"),
     "an old encoding": ("position,class_name\n0,Käse\n".encode("cp1252"), "save it as “CSV UTF-8”"),
     "a word": (b"position,class_name\n0,ONE\n", "the class 'ONE', which this campaign does not have"),
     "JSON-MIN": (

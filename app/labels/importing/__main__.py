@@ -97,7 +97,8 @@ def take_in(storage: FolderStorage, request: Mapping[str, Any]) -> dict[str, Any
     if no_label:
         left = f'"{shown(no_label)}" stands for no class: {many(of_none, file.noun)}'
         notes.append(f"Left out, because {left}.")
-    return {"noun": file.noun, "faults": sorted(faults)[: MOST_NAMED + 1], "notes": notes}
+    told_of = {"noun": file.noun, "has_ids": file.has_ids, "notes": notes}
+    return {**told_of, "faults": sorted(faults)[: MOST_NAMED + 1]}
 
 
 def _first_position(answers: Sequence[AnswerInFile], first: int | None) -> int:

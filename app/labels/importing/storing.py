@@ -43,10 +43,14 @@ class Before:
 
 
 class Pictures:
-    """The training pictures of a campaign, found as a file means them: by file name, position or id."""
+    """The training pictures of a campaign, found as a file means them: by file name, position or id.
+
+    `has_ids`: whether file names of it may lack their ending.
+    """
 
     def __init__(self, campaign: Campaign) -> None:
         self.dataset_id = campaign.dataset_id
+        self.has_ids = False
         self._own = Example.dataset_id == campaign.dataset_id, Example.split == Split.TRAIN
         self._by_name: dict[str, int | None] | None = None
         self._finder: PathFinder | None = None
@@ -108,7 +112,7 @@ class Pictures:
             for filename, example_id in rows:  # images that joined later may be called what others are
                 is_first = filename not in self._by_name
                 self._by_name[str(filename)] = example_id if is_first else None
-            self._finder = PathFinder(self._by_name) if self._by_name else None
+            self._finder = PathFinder(self._by_name, by_id=self.has_ids) if self._by_name else None
         return self._by_name
 
     def _is_shared(self, name: str) -> bool:

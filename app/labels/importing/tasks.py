@@ -24,17 +24,13 @@ from app.labels.importing.said import (
 from app.labels.importing.said import whole as whole_number
 from clarinet.files.json_text import KeyTwice, once
 from clarinet.files.tables import TAKE_OUT, quoted
+from clarinet.files.yes_no import DENYING_IN_NAMES
 from clarinet.recipes.counting import many
 
 _NO_JSON = "The file begins like JSON and is none. Nothing was stored."
 _SPACE = re.compile(r"[ \t\r\n]*")
 # Of a picture here, as exports have it; another server has datasets of other ids, and its own numbers.
 _IMAGE = re.compile(r"/datasets/([\da-fA-F-]{32,36})/examples/(\d{1,18})/image(?:[?#].*)?$")
-# Words in the name of a control that may turn around what is chosen in it.
-_DENYING = """
-not no non isnt arent never without wrong incorrect false invalid negative neg reject rejected rejects
-mismatch exclude excluded absent nicht kein keine falsch ohne pas faux sans sin ninguno
-"""
 _ONE_CONTROL = "export one control of classes alone, or name the others in ignore_columns"
 _NUMBERED = re.compile(r"/examples/\d+/image")
 
@@ -213,7 +209,7 @@ def _chosen(
         for choice in choices:
             yield choice, AnswerValue.NO
     else:
-        if not set(_DENYING.split()).isdisjoint(_words(control)):
+        if not DENYING_IN_NAMES.isdisjoint(_words(control)):
             raise BadLine(
                 number,
                 f"chooses in the control {control[:40]!r}, which sounds like a no; call it not_class if the "
