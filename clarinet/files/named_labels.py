@@ -25,6 +25,7 @@ from clarinet.files.names import (
     classes_in_order,
     counted_from_0_told,
     in_a_row,
+    named_by_numbers_told,
 )
 from clarinet.files.no_class import odd_number
 from clarinet.files.tables import unguarded
@@ -99,7 +100,11 @@ def by_filename(
             "out, or call the classes by names"
         )
     numbers = _numbers(given, classes, column, first_class)
-    if first_class is None and column not in NAMES and (told_of := counted_from_0_told(given, classes)):
+    if (
+        first_class is None
+        and column not in NAMES
+        and (told_of := counted_from_0_told(given, classes, are_places=column == "class_index"))
+    ):
         warnings.warn(f"{path}: {told_of}", ColumnsLeftOut, stacklevel=2)
     for other in further:
         again = _numbers([unguarded(row[other]) for row in rows], classes, other, first_class)
@@ -159,7 +164,8 @@ def _no_class(called: str, column: str, classes: Sequence[str]) -> str:
         return (
             f"has {called!r:.80} in class_index, which counts {many(len(classes), 'class', 'classes')} from 0"
         )
-    return f"is about the class {called!r:.80}, which is none of {in_a_row(classes)}"
+    mend = "" if column in NAMES else named_by_numbers_told(called, classes)
+    return f"is about the class {called!r:.80}, which is none of {in_a_row(classes)}{mend}"
 
 
 def _kind(row: Mapping[str, str], column: str | None, what: str) -> str | None:

@@ -35,7 +35,7 @@ def classes(session: Session, campaign: Campaign) -> dict[int, str]:
 
 
 TAKEN = {
-    "counted from 0, as 0 tells": (b"position,class\n0,0\n1,1\n2,2\n", {0: "1", 1: "2", 2: "3"}),
+    "counted from 0, as is said": (b"position,class_index\n0,0\n1,1\n2,2\n", {0: "1", 1: "2", 2: "3"}),
     "semicolons": (b"position;class_name\n0;1\n", {0: "1"}),
     "tabs": (b"position\tclass_name\n0\t1\n", {0: "1"}),
     "by file name": (b"filename,class_name\n2/1.png,2\n", {5: "2"}),
@@ -59,6 +59,11 @@ def test_a_table_as_people_have_it(
 
 
 REFUSED = {
+    "a 0 among names": (
+        b"position,class\n0,0\n1,1\n2,2\n",
+        "'0', which this campaign does not have; the classes are called by numbers (1, 2 and 3): if the file "
+        "counts them instead, call the column class_index, or say first_class=0 or first_class=1",
+    ),
     "both readings fit": (b"position,class\n0,1\n1,2\n", "can be read in two ways"),
     "places as fractions": (
         b"position,class_name\n0.0,1\n",
