@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from clarinet.files.agreeing import first_contradiction, said_of
 from clarinet.files.arrays import SUFFIX, read_array, read_header
 from clarinet.files.columns import FILENAMES, OF_POSITIONS
 from clarinet.files.folders import PathFinder
@@ -150,7 +151,20 @@ def load_labels(
                 f"label {number} of {path} excludes {', '.join(map(str, row.excluded))}; "
                 f"{there_are(count, 'class', 'classes')}"
             )
-    return Labels.of(rows, num_classes=count, named=_names(path, told.names))
+    names = _names(path, told.names)
+    _require_agreement(path, rows, [names.get(number, str(number)) for number in range(count)])
+    return Labels.of(rows, num_classes=count, named=names)
+
+
+def _require_agreement(path: Path, rows: Sequence[LabelRow], class_names: Sequence[str]) -> None:
+    """Raises DataError where two labels of an image cannot both be true."""
+    if (pair := first_contradiction(rows)) is not None:
+        before, label = (rows[place] for place in pair)
+        told = f"image {label.position} is {said_of(label, class_names)}"
+        raise DataError(
+            f"label {pair[1] + 1} of {path} says that {told}, but label {pair[0] + 1} says that it is "
+            f"{said_of(before, class_names)}; keep the one that is right"
+        )
 
 
 def _counted(path: Path, rows: list[LabelRow], told: _Told, count: int, first: int | None) -> list[LabelRow]:

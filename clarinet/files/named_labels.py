@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clarinet.files import yes_no
+from clarinet.files.agreeing import first_contradiction, repeated, said_of
 from clarinet.files.columns import FILENAMES, IDS, of_files
 from clarinet.files.folders import PathFinder
 from clarinet.files.label_columns import (
@@ -109,23 +110,50 @@ def by_filename(
     for other in further:
         again = _numbers([unguarded(row[other]) for row in rows], classes, other, first_class)
         _require_alike(path, lines, (column, other), numbers, again)
-    found: list[LabelRow] = []
-    for label, (row, called, number) in enumerate(zip(rows, given, numbers, strict=True), 1):
+    found: dict[int, LabelRow] = {}  # by its line
+    for label, ((line, row), called, number) in enumerate(zip(lines, given, numbers, strict=True), 1):
         file = finder.find(unguarded(row[name]))
         if file is None:
-            raise DataError(f"label {label} of {path} is about {row[name]!r:.80}, which is no image here")
+            why = "which is no image here"
+            if finder.could_be_several(unguarded(row[name])):
+                why = "which could be several images here; write the folders that it lies in, too"
+            raise DataError(f"label {label} of {path} is about {row[name]!r:.80}, {why}")
         if number == NO_LABEL:
             raise DataError(f"label {label} of {path} {_no_class(called, column, classes)}")
         said = _kind(row, kind, f"label {label} of {path}")
         if said is not None:
-            found.append(LabelRow(places[file], said, number, _weight(row.get("weight"), path)))
+            found[line] = LabelRow(places[file], said, number, _weight(row.get("weight"), path))
     if len(found) < len(rows):
         told = f"{path}: {many(len(rows) - len(found), 'line')} that answers nothing left out"
         warnings.warn(told, ColumnsLeftOut, stacklevel=2)
     if not found:
         raise DataError(f"{path} has no labels")
     tell_unread(path, unread)
-    return found, classes
+    return _once_each(path, found, filenames, classes), classes
+
+
+def _once_each(
+    path: Path, found: Mapping[int, LabelRow], filenames: Sequence[str], classes: Sequence[str]
+) -> list[LabelRow]:
+    """The labels of lines, what several say once; raises DataError where two cannot both be true."""
+    lines, rows = list(found), list(found.values())
+    if (pair := first_contradiction(rows)) is not None:
+        (before, first), (line, row) = ((lines[place], rows[place]) for place in pair)
+        raise DataError(
+            f"line {line} of {path} says that {filenames[row.position]!r:.80} is {said_of(row, classes)}, "
+            f"but line {before} says that it is {said_of(first, classes)}; keep the one that is right"
+        )
+    again = repeated(rows)
+    for place, earlier in again.items():
+        if rows[place].weight != rows[earlier].weight:
+            raise DataError(
+                f"line {lines[place]} of {path} says what line {lines[earlier]} says, with another weight; "
+                "keep the one that counts"
+            )
+    if again:
+        told = f"{many(len(again), 'line')} that {'says' if len(again) == 1 else 'say'}"
+        warnings.warn(f"{path}: {told} what an earlier one says counted once", ColumnsLeftOut, stacklevel=2)
+    return [row for place, row in enumerate(rows) if place not in again]
 
 
 def _class_columns(path: Path, columns: Sequence[str]) -> tuple[str, list[str]]:
@@ -173,7 +201,9 @@ def _kind(row: Mapping[str, str], column: str | None, what: str) -> str | None:
     if column is None:
         return LabelKind.TRUE
     if column == "kind":
-        kind = row[column].lower() or LabelKind.TRUE
+        kind = row[column].lower()
+        if not kind:
+            raise DataError(f"{what} says nothing in the column kind; expected {' or '.join(KINDS)}")
         if kind not in KINDS:
             raise DataError(f"{what} is of the kind {kind!r:.80}; expected {' or '.join(KINDS)}")
         return kind
