@@ -20,6 +20,7 @@ from app.journal.models import Action
 from app.journal.writing import ADDRESS
 from app.labels.importing.rows import Row
 from app.labels.importing.settling import Settled
+from app.labels.importing.tasks import UPLOADS
 from app.labels.models import ImportedAnswer, ImportState, LabelImport
 from clarinet.files.folders import PathFinder
 from clarinet.files.names import same_path, sameness
@@ -161,8 +162,10 @@ def _parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
 def no_picture(row: Row) -> str:
     """Why a row's picture was not found; continues a sentence."""
     if row.filename:
+        mend = ", write its name here as filename into the task's data" if UPLOADS in row.filename else ""
         return (
             f"is about the file {row.filename[:80]!r}, which is none of this campaign's, or could be several"
+            f"{mend}"
         )
     if row.position is None and row.example_id is None:
         return "does not say which picture it is about: filename, position or example_id"
