@@ -29,9 +29,15 @@ from clarinet.recipes.counting import many
 from worker.apart import ImportFailed, ImportInterrupted, read_apart
 from worker.beating import beating, renewing
 from worker.context import Context
+from worker.outages import OUTAGES
 
 ROWS_AT_ONCE = 5000  # per transaction: about 0.2 s during which SQLite's other writers wait
 MODULE = "app.labels.importing"
+
+_BROKEN = (
+    '"{name}" could not be taken in because of a fault on our side, of which the log says more. '
+    "Nothing was stored."
+)
 
 log = structlog.get_logger()
 
@@ -81,6 +87,11 @@ def import_labels(
         failure = reason if isinstance(reason, ImportFailed) else ImportFailed(str(reason))
         _fail(context, work, failure)
         log.info("labels.import_failed", import_id=str(import_id), faults=len(failure.faults))
+    except (*OUTAGES, OSError, MemoryError):
+        raise  # of this machine: the lease runs out, and another attempt may succeed
+    except Exception:  # the edge of the job: our own mistake, which would be made at each attempt
+        log.exception("labels.import_broke", import_id=str(import_id))
+        _fail(context, work, ImportFailed(_BROKEN.format(name=work.filename)))
     else:
         log.info("labels.import_ended", import_id=str(import_id), answers=counts.total())
     _sweep(context, import_id)
@@ -117,6 +128,7 @@ def _import(
     }
     result = read(MODULE, request, name=work.filename, beat=lambda _message: _renew(context, work))
     faults: list[Fault] = [(number, why) for number, why in result["faults"]]
+    work.pictures.has_ids = result.get("has_ids", False)
     written = 0
     before = labels.Before()
     for rows in labels.read_rows(folder, work.rows, chunk=ROWS_AT_ONCE):
@@ -141,10 +153,10 @@ def _import(
 
 
 def _settle(context: Context, work: Work, result: Mapping[str, Any], written: int) -> Counter[AnswerValue]:
-    """Let what was stored count, if nobody contradicts themselves, or where that is left out.
+    """Let what was stored count, if it contradicts nothing, or where that is left out.
 
     Raises:
-        ImportFailed: a contradiction.
+        ImportFailed: it contradicts itself, or an earlier import.
     """
     noun = result["noun"]
     with context.unit_of_work() as session:
@@ -156,7 +168,7 @@ def _settle(context: Context, work: Work, result: Mapping[str, Any], written: in
         session.refresh(campaign, ["classes"])
         made.noun = noun  # what it is compared with tells its own lines, or tasks, too
         settled = labels.settle(session, made, campaign)
-        if settled.left_out and not work.upload.get("leave_out"):
+        if settled.faults and not work.upload.get("leave_out"):
             raise _refusal(noun, settled.faults, mend=labels.MEND)
         labels.finish_import(
             session,

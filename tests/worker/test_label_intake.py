@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, update
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from app import claims, jobs
@@ -200,6 +201,39 @@ def test_a_stopping_worker_hands_back_without_a_lost_attempt(
     session.refresh(made)
     assert (made.state, made.attempts, made.claimed_until) == (ImportState.IMPORTING, 0, None)
     assert answers_stored(session) == 0
+
+
+def test_what_breaks_here_is_told_and_not_tried_again(
+    context: Context, session: Session, storage: FolderStorage, bring: Callable[..., LabelImport]
+) -> None:
+    made = bring(GOOD)
+
+    import_labels(context, made.id, read=reads((0, "1", "perhaps")))  # no value that we know
+
+    session.refresh(made)
+    assert (made.state, made.attempts, made.failure) == (
+        ImportState.FAILED,
+        1,
+        '"l.csv" could not be taken in because of a fault on our side, of which the log says more. '
+        "Nothing was stored.",
+    )
+    assert (answers_stored(session), files_in(storage)) == (0, [])
+
+
+@pytest.mark.parametrize("trouble", [OSError(28, "disk is full"), PoolTimeout(), MemoryError()])
+def test_what_a_machine_lacks_is_left_to_another_attempt(
+    *, context: Context, session: Session, bring: Callable[..., LabelImport], trouble: Exception
+) -> None:
+    made = bring(GOOD)
+
+    def read(*_asked: object, **_about: object) -> dict[str, object]:
+        raise trouble
+
+    with pytest.raises(type(trouble)):
+        import_labels(context, made.id, read=read)
+
+    session.refresh(made)
+    assert (made.state, made.failure) == (ImportState.IMPORTING, None)
 
 
 @pytest.mark.parametrize("by", ["another worker", "an admin"])
