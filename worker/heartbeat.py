@@ -21,6 +21,8 @@ from worker.outages import OUTAGES
 DEVICE_S = 30.0  # for which what the driver's tool said is new enough
 FITNESS_S = 15.0  # and what was seen of folder and disk
 
+NOT_SEEN = "This machine could not be looked at: {}."
+
 log = structlog.get_logger()
 
 
@@ -52,8 +54,7 @@ class Heartbeat:
                 device = look_at_device(self.context.settings.device)
                 looked = time.monotonic()
             if self._trains and time.monotonic() - tried >= FITNESS_S:
-                trouble = trouble_here(self.context.settings)
-                weights = downloaded_weights()
+                trouble, weights = self._looked()
                 tried = time.monotonic()
             machine = Machine(
                 host=platform.node()[:120],
@@ -79,4 +80,15 @@ class Heartbeat:
                         note_trouble(session, machine.process, trouble)
             except OUTAGES:
                 log.warning("worker.beat_failed", worker=self.name, exc_info=True)
+            except Exception:
+                # The edge of a thread: without it the worker would count as gone while it works.
+                log.exception("worker.beat_failed", worker=self.name)
             self._ended.wait(BEAT_S)
+
+    def _looked(self) -> tuple[str | None, list[str] | None]:
+        """What keeps this machine from training, in a sentence, and the trained weights that it has."""
+        try:
+            return trouble_here(self.context.settings), downloaded_weights()
+        except (OSError, RuntimeError) as error:  # of a folder that nobody may enter, of a home that is none
+            log.warning("worker.not_looked_at", worker=self.name, exc_info=True)
+            return NOT_SEEN.format(error), None
