@@ -34,6 +34,7 @@ class Heartbeat:
         self.name = name
         self.queues = ",".join(queues)
         self._trains = QUEUE_OF[TRAIN_TRIAL] in queues
+        self._trains_itself = context.settings.launcher == "local"  # a cluster's jobs have GPUs of their own
         self._started_at = utc_now()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -64,6 +65,7 @@ class Heartbeat:
                 memory_free_bytes=device.memory_free_bytes,
                 started_at=self._started_at,
                 weights=weights,
+                most_processes=device.most_processes if self._trains_itself else 0,
             )
             try:
                 with self.context.unit_of_work() as session:
