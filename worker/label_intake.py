@@ -22,7 +22,7 @@ from app.clock import utc_now
 from app.journal.writing import ADDRESS
 from app.labels import service as labels
 from app.labels.models import ImportState, LabelImport
-from app.storage import StorageAway, StoredFileMissing
+from app.storage import StorageAway, StorageRefused, StoredFileMissing
 from app.stores.folder import FolderStorage
 from clarinet.files.refusal import MOST_NAMED
 from clarinet.recipes.counting import many
@@ -80,6 +80,16 @@ def import_labels(
     except ImportInterrupted as reason:
         _hand_back(context, work, counts=not context.is_stopping())
         log.warning("labels.import_interrupted", import_id=str(import_id), reason=str(reason))
+    except StorageRefused as refusal:
+        # Another worker's store may not refuse it; the last one says why.
+        with context.reading() as session:
+            is_last = claims.is_last_attempt(session, work.claim)
+        if is_last:
+            _fail(context, work, ImportFailed(refusal.sentence))
+        else:
+            _hand_back(context, work, counts=True)
+        log.warning("labels.import_refused", import_id=str(import_id), reason=str(refusal))
+        return  # which would refuse the sweep, too
     except StorageAway as reason:
         _hand_back(context, work, counts=False)
         log.warning("labels.import_interrupted", import_id=str(import_id), reason=str(reason))

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from app import claims, jobs
 from app.accounts.models import User
 from app.campaigns.models import Campaign
+from app.claims import MAX_ATTEMPTS
 from app.clock import utc_now
 from app.db import Database
 from app.jobs import Job
@@ -30,6 +31,7 @@ from app.members.service import erase_person
 from app.settings import Settings
 from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_campaign, make_user
+from tests.worker.refusing import SENTENCE, refused
 from worker.apart import ImportFailed, read_apart
 from worker.context import Context
 from worker.label_intake import MODULE, import_labels
@@ -315,3 +317,18 @@ def test_three_dead_workers_fail_the_import(
     session.refresh(made)
     assert (made.state, files_in(storage)) == (ImportState.FAILED, [])
     assert "3 times" in (made.failure or "")
+
+
+def test_a_store_that_refuses_fails_an_import_after_three_attempts_in_words(
+    context: Context, session: Session, bring: Callable[..., LabelImport]
+) -> None:
+    made = bring(GOOD)
+    import_labels(refused(context), made.id)
+    session.refresh(made)
+    assert (made.state, made.attempts) == (ImportState.IMPORTING, 1)
+
+    for _ in range(MAX_ATTEMPTS - 1):
+        import_labels(refused(context), made.id)
+
+    session.refresh(made)
+    assert (made.state, made.failure) == (ImportState.FAILED, SENTENCE)
