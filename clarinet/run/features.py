@@ -27,7 +27,7 @@ def computed_features(
     Args:
         run: told of it.
         domains: the images.
-        network: in eval mode.
+        network: its backbone in eval mode.
         after: how many epochs are done.
 
     Raises:
@@ -44,7 +44,7 @@ def computed_features(
     run.doing("features", seen, total)
     for name, images, domain in wanted:
         if images is not None:
-            found[name] = torch.empty(len(images), network.extractor.features, device=run.device)
+            found[name] = torch.empty(len(images), network.backbone.features, device=run.device)
             done = 0
             for chunk in features_by_chunks(network, images, domain, run.device):
                 run.stop_if_asked(after)  # they are kept when all are there
@@ -74,7 +74,7 @@ def features_by_chunks(
     """Features (CHUNK, D) of uint8 images in their order, in float32, as the model will predict.
 
     Args:
-        network: in eval mode, on the device.
+        network: its backbone in eval mode, on the device.
         images: of the network's size and channels.
         domain: that they are of.
         device: where features are wanted.
@@ -82,4 +82,4 @@ def features_by_chunks(
     for chunk in parts(images, CHUNK):
         pixels = normalised(chunk.to(device).float() / 255, network.spec.input_normalisation)
         with torch.inference_mode():
-            yield network.features_of(pixels, domain)
+            yield network.kept_of(pixels, domain)
