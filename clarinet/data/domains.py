@@ -134,7 +134,7 @@ def prepare(
     no_classes = classes_by_image(
         example[complementary_rows], complementary[complementary_rows], len(data.source_images)
     )
-    seen = _images(data, spec, device) if not kept else dict(kept)
+    seen: dict[str, Pixels] = {**kept} if kept else _images(data, spec, device)
     if data.target_test_images is data.target_images:
         seen["test"] = seen["target"]
     scored_rows, test_labels = _scored(data)

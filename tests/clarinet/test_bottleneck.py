@@ -18,10 +18,11 @@ from torch import Tensor
 
 from clarinet import TrainData, config_for, export_model, load_model, predict, simulate_labels, train
 from clarinet.data.domains import prepare, with_kept
+from clarinet.data.feeding import Pixels
 from clarinet.data.images import normalised
 from clarinet.data.seeding import seed_global
 from clarinet.export.models import load_card
-from clarinet.networks.classifier import SOURCE, TARGET
+from clarinet.networks.classifier import SOURCE, TARGET, Domain
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing
 from clarinet.recipes.errors import CheckpointMismatch, ConfigError, Interrupted
@@ -91,9 +92,13 @@ def test_a_step_on_kept_features_is_the_step_on_the_images(
         data = with_pseudo_labels(data, torch.arange(90) % 3, setting="cc")
     domains = prepare(data, config, CPU)
     networks = build_networks(config, domains, CPU)
+    of_domains: list[tuple[str, Pixels, Domain]] = [
+        ("source", domains.source, SOURCE),
+        ("target", domains.target, TARGET),
+    ]
     kept = {
         name: torch.cat(list(features_by_chunks(networks.classifier, images, domain, CPU))).clone()
-        for name, images, domain in (("source", domains.source, SOURCE), ("target", domains.target, TARGET))
+        for name, images, domain in of_domains
     }
     found: list[tuple[dict[str, Tensor], list[Tensor]]] = []
 
