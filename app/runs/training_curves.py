@@ -39,7 +39,9 @@ def training_curves(run: Run, metrics: Sequence[Metric]) -> list[dict[str, Any]]
         metrics: of all trials, by trial and epoch.
     """
     names = dict.fromkeys(name for metric in metrics for name in metric.losses)
-    paces = _paces(metrics) if not flattened(run.config).get("kept_features") else {}
+    values = flattened(run.config)
+    has_rounds = values.get("kept_features") and not values.get("bottleneck")
+    paces = {} if has_rounds else _paces(metrics)
     figures: list[tuple[str, str, Figure]] = [
         (f"{LOSS}{name.replace('_', ' ')}", "number", lambda metric, name=name: metric.losses.get(name))  # type: ignore[misc]
         for name in names

@@ -16,6 +16,7 @@ from clarinet.data.digits import (
 )
 from clarinet.data.domains import Domains
 from clarinet.data.feeding import Feed
+from clarinet.data.images import in_unit_range
 from clarinet.data.inputs import Drawn, Inputs
 from clarinet.data.seeding import generator
 from clarinet.recipes.config import TrainConfig
@@ -26,6 +27,7 @@ from clarinet.recipes.lengths import batch_size
 class SourceBatch:
     """One part of a source batch: pixels (B, C, S, S); labels of both kinds (-1: none) and weights, (B,).
 
+    Where the run keeps features, `pixels` are those, (B, F).
     `images` (B,) are their source images. `no_classes` (B, M) are all classes that each image is known not to
     be, -1 beyond those it has. `probabilities` (B,) are those with which the questions were drawn; None where
     they are unknown. `excluded` (B, M) are the classes that could not be asked about any more.
@@ -91,7 +93,7 @@ class Batches:
         """The batch of one kind of label."""
         domains = self._domains
         index, levels = self._feeds[kind].batch(inputs)  # (B,), (B, C, S, S)
-        pixels = levels.float() / 255
+        pixels = in_unit_range(levels)
         if distorted:
             _, rows, others = inputs.drawn(
                 f"distortion/{kind}", partial(self._source_draws, kind, len(index))
@@ -113,8 +115,8 @@ class Batches:
         )
 
     def target(self, inputs: Inputs) -> Tensor:
-        """(B, C, S, S) pixels of the target as they are."""
-        return self._target.batch(inputs)[1].float() / 255
+        """(B, C, S, S) pixels of the target as they are, or its kept features (B, F)."""
+        return in_unit_range(self._target.batch(inputs)[1])
 
     def distorted_target(self, inputs: Inputs, pixels: Tensor) -> Tensor:
         """The target's pixels (B, C, S, S) with the largest share of them distorted."""

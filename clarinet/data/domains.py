@@ -1,6 +1,8 @@
 """The data of a run, made ready: resized once, on its device, with the rows of each kind of label."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -23,10 +25,12 @@ from clarinet.recipes.doing import OnPart, silently
 from clarinet.recipes.fitting import sees_ink
 from clarinet.recipes.scoring import ScoredOn
 
+NONE_KEPT: Mapping[str, Tensor] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Domains:
-    """Images are uint8 (N, C, S, S), as tensors or streams.
+    """Images are uint8 (N, C, S, S), as tensors or streams; or float (N, F), what a run has kept of them.
 
     Rows index the source's labels, and `example` leads on to its images.
 
@@ -99,6 +103,7 @@ def prepare(
     own: Own = NOTHING,
     group: Group = ALONE,
     *,
+    kept: Mapping[str, Tensor] = NONE_KEPT,
     on_part: OnPart = silently,
 ) -> Domains:
     """Check the data against the setting and bring it to the network's size and the device.
@@ -107,6 +112,7 @@ def prepare(
         data, config, device: of the run.
         own: what its caller brought.
         group: the processes that train on it together.
+        kept: features by domain that take the place of the images, on the device; none before they are there.
         on_part: as in Domains.
 
     Raises:
@@ -133,16 +139,14 @@ def prepare(
     no_classes = classes_by_image(
         example[complementary_rows], complementary[complementary_rows], len(data.source_images)
     )
-    target = pixels_of(data.target_images, spec, device, on_part=on_part)
-    test: Pixels | None = target
-    if data.target_test_images is not data.target_images:
-        tests = data.target_test_images
-        test = None if tests is None else pixels_of(tests, spec, device, on_part=on_part)
+    seen: dict[str, Pixels] = {**kept} if kept else _images(data, spec, device, on_part)
+    if data.target_test_images is data.target_images:
+        seen["test"] = seen["target"]
     scored_rows, test_labels = _scored(data)
     return Domains(
         spec=spec,
-        source=pixels_of(data.source_images, spec, device, on_part=on_part),
-        target=target,
+        source=seen["source"],
+        target=seen["target"],
         source_is_grey=_is_grey(data.source_images) or spec.sees_ink,
         target_is_grey=_is_grey(data.target_images),
         complementary=complementary.to(device),
@@ -158,7 +162,7 @@ def prepare(
         complementary_rows=complementary_rows,
         true_rows=true_rows,
         held_out_rows=held_out_rows,
-        test=test,
+        test=seen.get("test"),
         scored_rows=scored_rows,
         test_labels=test_labels,
         scored_on=data.scored_on,
@@ -166,6 +170,20 @@ def prepare(
         group=group,
         on_part=on_part,
     )
+
+
+def with_kept(domains: Domains, kept: Mapping[str, Tensor]) -> Domains:
+    """The same domains, features in the place of the images; a target that scores itself has none twice."""
+    test = kept["target"] if domains.test is domains.target else kept.get("test")
+    return replace(domains, source=kept["source"], target=kept["target"], test=test)
+
+
+def _images(data: TrainData, spec: ModelSpec, device: torch.device, on_part: OnPart) -> dict[str, Pixels]:
+    """Of each domain, and those that test where they are others than the target's."""
+    given = {"source": data.source_images, "target": data.target_images}
+    if data.target_test_images is not None and data.target_test_images is not data.target_images:
+        given["test"] = data.target_test_images
+    return {name: pixels_of(images, spec, device, on_part=on_part) for name, images in given.items()}
 
 
 def _scored(data: TrainData) -> tuple[Tensor | None, Tensor | None]:

@@ -17,6 +17,7 @@ CHUNK_PIXELS = 2**22  # resized at once: bounds the float copy to some 100 MB
 BAND_PIXELS = 2**20  # of a single image that is larger
 SPREAD_FLOOR = 0.1  # added to an image's spread, so that an almost empty image does not become all noise
 GREY_DIMENSIONS = 3
+FEATURE_DIMENSIONS = 2
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue, ITU-R BT.601
 LEAST_INK = 25.5  # distance that is black on white: smaller ones, on a plain image, stay fainter
 TIE = 2.0**-20  # far above float64's rounding, far below what a weighted mean of bytes can mean
@@ -154,18 +155,25 @@ def whole_levels(pixels: Tensor) -> Tensor:
     return torch.floor(pixels + (0.5 + TIE)).clamp(0, 255)
 
 
+def in_unit_range(levels: Tensor) -> Tensor:
+    """Bytes (B, C, S, S) as floats in [0, 1]; kept features (B, F), which are floats, as they are."""
+    return levels if levels.is_floating_point() else levels.float() / 255
+
+
 def normalised(pixels: Tensor, how: InputNormalisation) -> Tensor:
     """Scale pixels in [0, 1] for a network.
 
     Args:
-        pixels: (B, C, S, S) float in [0, 1].
+        pixels: (B, C, S, S) float in [0, 1]; kept features (B, F) were scaled as images.
         how: "range" maps to [-1, 1]. "instance" gives each channel of each image mean 0 and spread about 1.
             "imagenet" takes off the mean of ImageNet and divides by its spread, by channel; for C = 1 by the
             means over the channels. A backbone whose weights expect other pixels goes on from there.
 
     Returns:
-        (B, C, S, S) float, channels last in memory, which convolutions on CPU prefer.
+        (B, C, S, S) float, channels last in memory, which convolutions on CPU prefer; features as they are.
     """
+    if pixels.ndim == FEATURE_DIMENSIONS:
+        return pixels
     if how == "range":
         scaled = pixels * 2 - 1
     elif how == "imagenet":

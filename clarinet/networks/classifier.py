@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from clarinet.networks.backbones import Backbone
+from clarinet.networks.bottleneck import Bottleneck
 from clarinet.networks.heads import CommonSpaceHead
 from clarinet.networks.layers import DomainBatchNorm, DomainInForce, HalfDropout, replace_batch_norms
 from clarinet.networks.own import CHANNELS, OWN, OwnBackbone
@@ -45,6 +46,8 @@ class ModelSpec:
             light.
         head: the label predictor: a linear map of the features, or one behind a space in which both domains'
             features lie alike (`heads.CommonSpaceHead`).
+        bottleneck: features of the layers that learn behind a backbone that stays as it is; 0 where all learn
+            or none.
     """
 
     architecture: Architecture
@@ -55,6 +58,7 @@ class ModelSpec:
     num_classes: int
     greying: Greying = "luminance"
     head: Head = "linear"
+    bottleneck: int = 0
 
     @property
     def sees_ink(self) -> bool:
@@ -83,7 +87,8 @@ def spec_for(config: TrainConfig, *, colour: bool, num_classes: int, is_own: boo
         input_normalisation=config.network.input_normalisation,
         norm_per_domain=config.network.norm_per_domain and architecture not in {"lenet", "convnext_tiny"},
         num_classes=num_classes,
-        head="common-space" if config.network.kept_features else "linear",
+        head="common-space" if config.network.has_rounds else "linear",
+        bottleneck=config.network.bottleneck,
     )
 
 
@@ -231,16 +236,29 @@ class Classifier(nn.Module):
         super().__init__()
         self.spec = spec
         self._domain = DomainInForce()
-        self.extractor = _extractor(spec, self._domain, backbone)
+        self.extractor: Extractor | Bottleneck = _extractor(spec, self._domain, backbone)
+        if spec.bottleneck:
+            assert isinstance(self.extractor, Backbone | OwnBackbone)
+            self.extractor = Bottleneck(self.extractor, spec.bottleneck)
         self.predictor: nn.Linear
         if spec.head == "linear":
             self.predictor = nn.Linear(self.extractor.features, spec.num_classes)
         else:
             self.predictor = CommonSpaceHead(self.extractor.features, spec.num_classes, self._domain)
         replace_batch_norms(self.extractor, per_domain=spec.norm_per_domain, domain=self._domain)
+        if isinstance(self.extractor, Bottleneck):
+            self.extractor.freeze()
+
+    @property
+    def backbone(self) -> Extractor:
+        """What gives the features that a run may keep: the extractor, or the part of it that never learns."""
+        return self.extractor.backbone if isinstance(self.extractor, Bottleneck) else self.extractor
 
     def forward(self, images: Tensor, domain: Domain = TARGET) -> tuple[Tensor, Tensor]:
-        """Features (B, D) and logits (B, K), both float32, of normalised images (B, C, S, S)."""
+        """Features (B, D) and logits (B, K), both float32, of normalised images (B, C, S, S).
+
+        Behind a frozen backbone its features (B, F) may take the place of the images.
+        """
         self._domain.number = domain
         features = self.extractor(images)  # (B, D)
         logits = self.predictor(features)  # (B, K)
@@ -251,6 +269,12 @@ class Classifier(nn.Module):
         self._domain.number = domain
         features: Tensor = self.extractor(images)
         return features.float()
+
+    def kept_of(self, images: Tensor, domain: Domain = TARGET) -> Tensor:
+        """Features (B, F), float32, that a run may keep of normalised images (B, C, S, S)."""
+        self._domain.number = domain
+        kept: Tensor = self.backbone(images)
+        return kept.float()
 
     def classify(self, features: Tensor, domain: Domain = TARGET) -> Tensor:
         """Logits (B, K), float32, of features (B, D)."""

@@ -49,7 +49,7 @@ class TrainConfig:
         check_fields(self)
         check_identity(self.method, self.length, self.losses, self.adaptation)
         rules.check_network(self.network)
-        rules.check_kept_features(self.method, self.network, self.losses, self.pretraining)
+        rules.check_kept_features(self.method, self.network, self.losses, self.distortion, self.pretraining)
         rules.check_fine_tuning(self.length, self.network, self.self_training)
         rules.check_distortion(self.distortion)
         rules.check_lengths(self.length, self.pretraining)

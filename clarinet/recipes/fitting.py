@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import get_args
 
-from clarinet.recipes.choices import BACKBONES, HUB, Architecture, Looks, is_backbone
+from clarinet.recipes.choices import BACKBONES, HUB, Architecture, Looks, Method, is_backbone
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.errors import ConfigError
 from clarinet.recipes.groups import Network
@@ -14,6 +14,8 @@ ASKED = ("default", "quick")
 """Names of no preset, which mean the one that fits the images."""
 
 SMALL_PHOTOGRAPHS = frozenset({"conv-large"})  # the paper's network for those of 32 pixels
+
+OF_ELSEWHERE = frozenset({"clarinet-plus", "mcc", "gac+mcc"})  # methods whose losses are not all the paper's
 
 OF_IMAGENET = frozenset({"timm/tf_efficientnet_lite0"})  # networks of timm whose only weights are of ImageNet
 
@@ -41,7 +43,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
 
 def asked_of(method: str) -> tuple[str, ...]:
     """The names that mean, for this method, the preset that fits the images."""
-    has_quick = any(name.endswith("-quick") for name in METHODS[method])
+    has_quick = all(f"{looks}-quick" in METHODS[method] for looks in get_args(Looks))
     return ASKED if has_quick else ASKED[:1]
 
 
@@ -119,7 +121,8 @@ def sentence_of(config: TrainConfig, architecture: Architecture | None = None) -
     names = [architecture] if architecture else list(dict.fromkeys(either))
     words = " or ".join(TITLES.get(name, name) for name in names)
     told = f"{is_for(config)}: {words} at {network.image_size} pixels"
-    return f"{told}, {_weights(network)}" if is_backbone(network.architecture) else told
+    told = f"{told}, {_weights(network)}" if is_backbone(network.architecture) else told
+    return f"{told}; {_on_kept(config.method)}" if network.bottleneck else told
 
 
 def misfit(config: TrainConfig, looks: Looks) -> str:
@@ -132,6 +135,11 @@ def misfit(config: TrainConfig, looks: Looks) -> str:
         return f"the images look like {looks}, but {network} is a network for {is_for(config)}"
     told = f"the images look like {looks}, but preset {config.preset} is made for {is_for(config)}"
     return f"{told}; preset {fitting} is made for {looks}"
+
+
+def _on_kept(method: Method) -> str:
+    whose = "its" if method in OF_ELSEWHERE else "the paper's"
+    return f"{whose} losses on kept features of a frozen backbone; not the paper's network"
 
 
 def _weights(network: Network) -> str:

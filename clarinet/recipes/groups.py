@@ -99,14 +99,26 @@ class Network(Group):
     kept_features: bool = option(
         False,
         "Whether the network stays as its trained weights made it: its features of all images are computed "
-        "once, and each epoch is a round in which the classes of both domains' images are found from them. "
-        "For networks for photographs.",
+        "once. Without a bottleneck each epoch is then a round in which the classes of both domains' images "
+        "are found from them. For networks for photographs.",
+    )
+    bottleneck: int = option(
+        0,
+        "Width of the layer that the method's losses train behind kept features, with batch normalisation "
+        "and dropout after it, in steps of batches; 0 means none.",
+        minimum=0,
+        maximum=4096,
     )
     precision: Precision = option(
         "float32",
         "Number format inside the networks; losses are always float32, and so is all else on a processor "
         "that has no fast bfloat16.",
     )
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether classes are found from kept features in rounds, and no step takes a batch."""
+        return self.kept_features and self.bottleneck == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

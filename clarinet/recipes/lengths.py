@@ -25,7 +25,7 @@ def steps_in_epoch(config: TrainConfig, labels: int, target: int) -> int:
 
     A round on kept features is one step.
     """
-    if config.network.kept_features:
+    if config.network.has_rounds:
         return 1
     if config.length.steps_per_epoch:
         return config.length.steps_per_epoch

@@ -43,13 +43,22 @@ def check_network(network: Network) -> None:
         )
 
 
-def check_kept_features(method: str, network: Network, losses: Losses, pretraining: Pretraining) -> None:
+def check_kept_features(
+    method: str, network: Network, losses: Losses, distortion: Distortion, pretraining: Pretraining
+) -> None:
     """Refuse a run on kept features that has nothing to keep, or promises what such a run does not do."""
     if not network.kept_features:
+        if network.bottleneck:
+            raise ConfigError(
+                f"bottleneck is {network.bottleneck}, but only a network of kept features has one; set "
+                "kept_features, or bottleneck to 0",
+                "bottleneck",
+            )
         return
-    if method != "clarinet-plus":
+    if network.bottleneck == 0 and method != "clarinet-plus":
         raise ConfigError(
-            f"kept_features finds classes without the losses of {method}; choose the method clarinet-plus",
+            f"kept_features without a bottleneck finds classes without the losses of {method}; choose the "
+            "preset photographs-quick, or the method clarinet-plus",
             "kept_features",
         )
     if not is_backbone(network.architecture):
@@ -64,7 +73,13 @@ def check_kept_features(method: str, network: Network, losses: Losses, pretraini
             "pretrained: hub, or a file",
             "pretrained",
         )
-    if losses.complementary_loss != "bounded":
+    if network.bottleneck and distortion.distorted_share > 0:
+        raise ConfigError(
+            f"distorted_share is {distortion.distorted_share}, but kept features are those of the images as "
+            "they are; set it to 0",
+            "distorted_share",
+        )
+    if network.bottleneck == 0 and losses.complementary_loss != "bounded":
         raise ConfigError(
             f"complementary_loss is {losses.complementary_loss}, but kept_features takes uniform labels by "
             "their likelihood (bounded)",
@@ -81,10 +96,10 @@ def check_fine_tuning(length: Length, network: Network, self_training: SelfTrain
     turns, size = self_training.fine_tuning_turns, self_training.fine_tuning_size
     if turns == 0:
         return
-    if not network.kept_features:
+    if not network.has_rounds:
         raise ConfigError(
-            f"fine_tuning_turns is {turns}, but only a network of kept features has such turns; set "
-            "kept_features, or fine_tuning_turns to 0",
+            f"fine_tuning_turns is {turns}, but only a network of kept features has such turns, and no "
+            "bottleneck; set kept_features, or fine_tuning_turns to 0",
             "fine_tuning_turns",
         )
     if length.epochs <= turns:

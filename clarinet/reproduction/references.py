@@ -16,7 +16,7 @@ from clarinet.networks.classifier import SOURCE, spec_for
 from clarinet.recipes.config import TrainConfig
 from clarinet.reproduction.tasks import Task, load_task
 from clarinet.run.building import build_network
-from clarinet.run.kept import features_by_chunks
+from clarinet.run.features import features_by_chunks
 
 PENALTY = 1e-3  # on half the squared weights, beside the mean cross-entropy
 ITERATIONS = 200  # of L-BFGS, at most

@@ -49,8 +49,9 @@ class Trial:
     changes: tuple[tuple[str, Any], ...] = ()
 
     def config(self) -> TrainConfig:
-        """Its hyper-parameters: the preset, the paper's network for the task, and the changes."""
-        network = {} if self.method == OWN_METHOD else TASKS[self.task].network
+        """Its hyper-parameters: the preset, the task's network unless the preset has its own, the changes."""
+        has_own = self.method == OWN_METHOD or "bottleneck" in METHODS[self.method].get(self.preset, {})
+        network = {} if has_own else TASKS[self.task].network
         fixed = {"setting": self.setting, "seed": self.seed}
         return config_for(self.method, self.preset, **{**network, **dict(self.changes), **fixed})
 

@@ -84,9 +84,9 @@ def build_network(
     """
     network = Classifier(spec, own)
     pretrained = None
-    if isinstance(network.extractor, Backbone) and config.network.pretrained:
+    if isinstance(network.backbone, Backbone) and config.network.pretrained:
         pretrained = load_pretrained(
-            network.extractor,
+            network.backbone,
             config.network.pretrained,
             folder=weights_folder,
             digest=config.network.pretrained_digest,

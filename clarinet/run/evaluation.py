@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from clarinet.data.feeding import Pixels, StreamedImages, parts
-from clarinet.data.images import normalised, resized
+from clarinet.data.images import in_unit_range, normalised, resized
 from clarinet.data.streams import ImageStream
 from clarinet.data.training_data import SUM_TOLERANCE, check_images
 from clarinet.networks.classifier import TARGET, Classifier, Domain
@@ -61,7 +61,10 @@ def predict(
 def predict_resized(
     network: Classifier, images: Pixels, *, domain: Domain, on_part: OnPart = silently
 ) -> Tensor:
-    """`predict` for images already in the network's size and channels: uint8 (N, C, S, S)."""
+    """`predict` for images already in the network's size and channels: uint8 (N, C, S, S).
+
+    Behind a frozen backbone its kept features, float (N, F), may take their place.
+    """
 
     def probabilities(pixels: Tensor) -> Tensor:
         logits: Tensor = network(pixels, domain)[1]
@@ -82,8 +85,8 @@ def in_batches(
 
     Args:
         network: left in the mode in which it was.
-        images: in its size and channels, uint8 (N, C, S, S).
-        of: float (B, columns) of normalised images (B, C, S, S).
+        images: in its size and channels, uint8 (N, C, S, S), or kept features, float (N, F).
+        of: float (B, columns) of normalised images (B, C, S, S), or of such features.
         columns: of what it gives.
         on_part: called after each batch.
 
@@ -97,7 +100,7 @@ def in_batches(
     found, done = torch.empty(len(images), columns), 0
     with torch.inference_mode():
         for batch in parts(images, size):
-            pixels = normalised(batch.to(device).float() / 255, network.spec.input_normalisation)
+            pixels = normalised(in_unit_range(batch.to(device)), network.spec.input_normalisation)
             found[done : done + len(batch)] = of(pixels).cpu()
             done += len(batch)
             on_part()

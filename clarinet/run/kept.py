@@ -1,32 +1,27 @@
 """A run on kept features: those of a trained backbone, from which classes are found in rounds."""
 
-import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from clarinet.data.feeding import Pixels, parts
-from clarinet.data.images import normalised
 from clarinet.data.seeding import generator
 from clarinet.networks.classifier import SOURCE, TARGET, Classifier, Domain
 from clarinet.networks.heads import CommonSpaceHead
 from clarinet.plus.two_domains import Round, rounds
 from clarinet.plus.votes import label_votes
 from clarinet.recipes.config import TrainConfig
-from clarinet.recipes.errors import CheckpointError, ConfigError, Diverged, Interrupted
+from clarinet.recipes.errors import CheckpointError, Interrupted
 from clarinet.run.asked import Asked
 from clarinet.run.building import build_network
+from clarinet.run.features import computed_features
 from clarinet.run.fine_tuning import check_size, fine_tune
 from clarinet.run.reporting import report, result
 from clarinet.run.results import TrainResult
 from clarinet.run.resuming import Kept, restored_kept, save_kept
 from clarinet.run.stages import Stage
 from clarinet.run.turns import Run
-
-CHUNK = 64  # images whose features are computed at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +69,7 @@ def train_on_kept(run: Asked, stage: Stage) -> Run[TrainResult]:
     clock = time.perf_counter() - kept.seconds
     while True:
         if not kept.features:
-            kept.features = yield from _features(run, stage, network, after=len(kept.reports))
+            kept.features = yield from computed_features(run, stage.domains, network, after=len(kept.reports))
             kept.seconds = time.perf_counter() - clock
             if run.checkpoint:
                 save_kept(run.checkpoint, kept, config, data_digest=run.digest, weights_digest=digest)
@@ -148,56 +143,3 @@ def _restored(run: Asked, network: Classifier, digest: str) -> Kept:
         except RuntimeError as error:
             raise CheckpointError(f"{run.checkpoint} does not fit its own description: {error}") from error
     return kept
-
-
-def _features(run: Asked, stage: Stage, network: Classifier, *, after: int) -> Run[dict[str, Tensor]]:
-    """The features of all images, by domain; stops after each chunk."""
-    domains, found = stage.domains, dict[str, Tensor]()
-    wanted: list[tuple[str, Pixels | None, Domain]] = [
-        ("source", domains.source, SOURCE),
-        ("target", domains.target, TARGET),
-        ("test", None if domains.test is domains.target else domains.test, TARGET),
-    ]
-    seen, total = 0, sum(len(images) for _, images, _ in wanted if images is not None)
-    run.doing("features", seen, total)
-    for name, images, domain in wanted:
-        if images is not None:
-            found[name] = torch.empty(len(images), network.extractor.features, device=run.device)
-            done = 0
-            for chunk in features_by_chunks(network, images, domain, run.device):
-                run.stop_if_asked(after)  # they are kept when all are there
-                found[name][done : done + len(chunk)] = chunk
-                done += len(chunk)
-                seen += len(chunk)
-                run.doing("features", seen, total)
-                yield
-            _require_finite(found[name], after)
-    return found
-
-
-def _require_finite(features: Tensor, after: int) -> None:
-    """Refuse features that are none: of damaged weights, or of a fine-tuning that ran away."""
-    if bool(features.isfinite().all()):
-        return
-    if after:
-        raise Diverged(after, {"features": math.nan})
-    raise ConfigError(
-        "the network gives features that are no numbers; its trained weights are damaged", "pretrained"
-    )
-
-
-def features_by_chunks(
-    network: Classifier, images: Pixels, domain: Domain, device: torch.device
-) -> Iterator[Tensor]:
-    """Features (CHUNK, D) of uint8 images in their order, in float32, as the model will predict.
-
-    Args:
-        network: in eval mode, on the device.
-        images: of the network's size and channels.
-        domain: that they are of.
-        device: where features are wanted.
-    """
-    for chunk in parts(images, CHUNK):
-        pixels = normalised(chunk.to(device).float() / 255, network.spec.input_normalisation)
-        with torch.inference_mode():
-            yield network.features_of(pixels, domain)

@@ -161,7 +161,7 @@ def report(
 
 def _learning_rate(stage: Stage, step: int) -> float | None:
     """Of the classifier at a step, counted from 0."""
-    if stage.config.network.kept_features:
+    if stage.config.network.has_rounds:
         return None
     return stage.config.optimisation.learning_rate * rate_share(stage.config, step / stage.steps)
 
@@ -169,7 +169,7 @@ def _learning_rate(stage: Stage, step: int) -> float | None:
 def _pseudo_label_share(stage: Stage, step: int, predicted: Tensor) -> float | None:
     """Share of the predictions (M, K) that a step learns, as they are sure; None where none ever does."""
     start = stage.config.self_training.target_self_training_start
-    if start >= 1 or stage.config.network.kept_features:
+    if start >= 1 or stage.config.network.has_rounds:
         return None
     return share_of_sure(predicted) if risen(step, stage.steps, start) > 0 else 0.0
 

@@ -36,7 +36,7 @@ class EpochReport:
             older version. Where some are wrong and the config does not say so, it is too low.
         smallest_predicted_share: share of target images predicted as the least predicted class; near 0 is an
             alarm that two classes have merged, which neither confidence nor loss would show.
-        learning_rate: of the classifier at the epoch's last step; None on kept features, whose rounds have
+        learning_rate: of the classifier at the epoch's last step; None where epochs are rounds, which have
             none, and in a report of an older version.
         pseudo_label_share: share of the same target images that train by the class that the network predicts,
             since it is sure of it; 0 until that begins, None where it never does and in a report of an older
@@ -127,9 +127,9 @@ class TrainResult:
     def computed_in(self) -> Precision:
         """The number format inside the networks, on the device where the last part of the run was trained.
 
-        Kept features are those of predictions, in float32.
+        Kept features are those of predictions, in float32, and rounds compute nothing else.
         """
-        if self.config.network.kept_features:
+        if self.config.network.has_rounds:
             return "float32"
         device = next(self.model.parameters()).device
         return "bfloat16" if in_bfloat16(self.config.network.precision, device) else "float32"

@@ -28,6 +28,7 @@ class RunState:
     seconds are those of both.
 
     Args:
+        features: kept ones of all images by domain, each (N, F); none until they are computed.
         neighbours: what similar images' labels say, None until the pretraining has ended.
         pseudo_labels: (N,) int64 that the first of two steps gave the source, None until it has ended.
     """
@@ -40,6 +41,7 @@ class RunState:
     reports: list[EpochReport] = field(default_factory=list)
     pseudo_labels: Tensor | None = None
     neighbours: NeighbourLabels | None = None
+    features: dict[str, Tensor] = field(default_factory=dict)
 
 
 def save(path: Path, state: RunState, config: TrainConfig, data_digest: str) -> None:
@@ -49,6 +51,7 @@ def save(path: Path, state: RunState, config: TrainConfig, data_digest: str) -> 
         CheckpointNotWritten: the disk refuses it.
     """
     tensors = {f"totals/{name}": total for name, total in state.totals.items()}
+    tensors |= {f"features/{name}": values for name, values in state.features.items()}
     for part, module in _modules(state).items():
         tensors |= {f"{part}/{name}": value for name, value in module.state_dict().items()}
     for index, values in state.optimizer.state_dict()["state"].items():
@@ -186,6 +189,18 @@ def stored_pseudo_labels(path: Path, config: TrainConfig, data_digest: str) -> T
         CheckpointMismatch, CheckpointError: as `restore`.
     """
     return _read(path, config, data_digest)[0].get("pseudo_labels")
+
+
+def stored_features(
+    path: Path, config: TrainConfig, data_digest: str, device: torch.device
+) -> dict[str, Tensor]:
+    """The kept features by domain that a checkpoint holds, on the device; none where the run keeps none.
+
+    Raises:
+        CheckpointMismatch, CheckpointError: as `restore`.
+    """
+    tensors, _ = _read(path, config, data_digest)
+    return {name: values.to(device) for name, values in _below(tensors, "features").items()}
 
 
 def _read(path: Path, config: TrainConfig, data_digest: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -8,12 +8,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from clarinet.data.domains import prepare
+from clarinet.data.domains import Domains, prepare, with_kept
 from clarinet.data.fingerprint import fingerprint
 from clarinet.data.seeding import seed_global
 from clarinet.data.training_data import TrainData
 from clarinet.distributed.group import ALONE, Group
 from clarinet.distributed.same import leaders_file, require_same
+from clarinet.networks.classifier import SOURCE
 from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.config import TrainConfig
 from clarinet.recipes.doing import Doing, OnPart, silently
@@ -22,13 +23,15 @@ from clarinet.recipes.lengths import steps_in_epoch
 from clarinet.recipes.methods import two_steps
 from clarinet.run.asked import Asked
 from clarinet.run.building import Networks, build_networks, build_optimizer, set_rates
+from clarinet.run.evaluation import predict_resized
+from clarinet.run.features import computed_features
 from clarinet.run.graphs import Reported, updates_of
 from clarinet.run.kept import train_on_kept
 from clarinet.run.objective import Objective
 from clarinet.run.relabelling import pseudo_labels, with_pseudo_labels
 from clarinet.run.reporting import epoch_report, run_result
 from clarinet.run.results import EpochReport, TrainResult
-from clarinet.run.resuming import RunState, restore, stored_pseudo_labels
+from clarinet.run.resuming import RunState, restore, stored_features, stored_pseudo_labels
 from clarinet.run.stages import Stage
 from clarinet.run.turns import Run, finished
 
@@ -156,12 +159,11 @@ def train_in_steps(
         )
         if config.length.first_step_share > 0:
             return (yield from _train_in_two_steps(run, data, stored))
-        stage = Stage(config=config, domains=prepare(data, config, device, own, group, on_part=on_part))
-        if config.network.kept_features:
+        kept = _kept(run, stored)
+        stage = Stage(config=config, domains=_prepared(run, data, config, kept))
+        if config.network.has_rounds:
             return (yield from train_on_kept(run, stage))
-        state = _fresh(run, stage)
-        if stored:
-            restore(stored, state, config, run.digest)
+        stage, state = yield from _begun(run, stage, stored, kept)
         yield from _train_stage(run, stage, state)
         return run_result(config, state, stage)
 
@@ -174,42 +176,74 @@ def _train_in_two_steps(run: Asked, data: TrainData, stored: Path | None) -> Run
     """
     first, second = two_steps(run.config)
     rest = second.length.epochs * steps_in_epoch(second, len(data.source_images), len(data.target_images))
-    stage = Stage(
-        config=first,
-        domains=prepare(data, first, run.device, run.own, run.group, on_part=run.on_part),
-        steps_after=rest,
-    )
+    kept = _kept(run, stored)
+    stage = Stage(config=first, domains=_prepared(run, data, first, kept), steps_after=rest)
     first_steps, uniformity = stage.steps, stage.domains.uniformity
     labels = stored_pseudo_labels(stored, run.config, run.digest) if stored else None
     in_second = labels is not None
     reports: list[EpochReport] = []
     seconds = 0.0
     if labels is None:
-        state = _fresh(run, stage)
-        if stored:
-            restore(stored, state, run.config, run.digest)
+        stage, state = yield from _begun(run, stage, stored, kept)
         yield from _train_stage(run, stage, state)
-        labels = run.group.same(
-            pseudo_labels(state.networks.averaged, data.source_images, on_part=run.on_part)
-        )
-        reports, seconds = state.reports, state.seconds
+        reports, seconds, kept = state.reports, state.seconds, state.features
+        labels = run.group.same(_labels_of_source(run, state, data))
     del stage  # and with it the first copy of the images
     relabelled = with_pseudo_labels(data, labels, setting=run.config.setting)
     stage = Stage(
         config=second,
-        domains=replace(
-            prepare(relabelled, second, run.device, run.own, run.group, on_part=run.on_part),
-            uniformity=uniformity,
-        ),
+        domains=replace(_prepared(run, relabelled, second, kept), uniformity=uniformity),
         epochs_before=first.length.epochs,
         steps_before=first_steps,
     )
     state = _fresh(run, stage)
-    state.pseudo_labels, state.reports, state.seconds = labels, reports, seconds
+    state.pseudo_labels, state.reports, state.seconds, state.features = labels, reports, seconds, kept
     if stored and in_second:
         restore(stored, state, run.config, run.digest)
     yield from _train_stage(run, stage, state)
     return run_result(run.config, state, stage)
+
+
+def _kept(run: Asked, stored: Path | None) -> dict[str, Tensor]:
+    """The features that a checkpoint to go on from holds; none where there are none yet."""
+    if stored is None or not run.config.network.bottleneck:
+        return {}
+    return stored_features(stored, run.config, run.digest, run.device)
+
+
+def _prepared(run: Asked, data: TrainData, config: TrainConfig, kept: dict[str, Tensor]) -> Domains:
+    """The data of a stage, kept features in the place of the images where they are there."""
+    return prepare(data, config, run.device, run.own, run.group, kept=kept, on_part=run.on_part)
+
+
+def _begun(
+    run: Asked, stage: Stage, stored: Path | None, kept: dict[str, Tensor]
+) -> Run[tuple[Stage, RunState]]:
+    """The first stage of a run, and the state in which it begins, or goes on from a checkpoint.
+
+    Features that are to be kept are there then, and in the checkpoint: they may take longer than the steps.
+    """
+    state = _fresh(run, stage)
+    state.features = kept
+    if stored:
+        restore(stored, state, run.config, run.digest)
+    if run.config.network.bottleneck and not kept:
+        started = time.perf_counter()
+        network = state.networks.classifier
+        state.features = yield from computed_features(run, stage.domains, network, after=0)
+        state.seconds = time.perf_counter() - started
+        run.keep(state)
+        stage = replace(stage, domains=with_kept(stage.domains, state.features))
+    return stage, state
+
+
+def _labels_of_source(run: Asked, state: RunState, data: TrainData) -> Tensor:
+    """Pseudo-labels of the first of two steps; of kept features where there are some."""
+    network = state.networks.averaged
+    if state.features:
+        source = state.features["source"]
+        return predict_resized(network, source, domain=SOURCE, on_part=run.on_part).argmax(1)
+    return pseudo_labels(network, data.source_images, on_part=run.on_part)
 
 
 def _fresh(run: Asked, stage: Stage) -> RunState:

@@ -45,6 +45,7 @@ class TestRecipe:
             ([*LITE0, "--set", "fine_tuning_steps=1", "--set", "fine_tuning_size=32"], "photographs"),
             ([*LITE0, "--preset", "quick"], "photographs-quick"),
             (["--method", "gac"], "photographs"),
+            ([*LITE0, "--method", "gac", "--preset", "photographs-quick"], "photographs-quick"),
         ],
     )
     def test_photographs_on_one_side_get_their_network(

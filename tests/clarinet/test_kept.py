@@ -372,7 +372,7 @@ def test_kept_features_needs_a_network_for_photographs_with_trained_weights(conf
     ):
         with pytest.raises(ConfigError):
             config.changed(**other)
-    with pytest.raises(ConfigError, match="without the losses of clarinet"):
+    with pytest.raises(ConfigError, match="finds classes without the losses of clarinet"):
         config_for(
             "clarinet",
             "photographs",

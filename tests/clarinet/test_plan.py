@@ -3,6 +3,7 @@
 import pytest
 
 from clarinet.recipes.errors import ConfigError
+from clarinet.recipes.presets import METHODS
 from clarinet.reproduction.paper import ABLATION, CC, TRUE_ONLY
 from clarinet.reproduction.tasks import TASKS
 from clarinet.reproduction.trials import plan, plan_tables
@@ -65,6 +66,16 @@ def test_our_method_trains_photographs_on_tasks_of_photographs(task: str) -> Non
         "photographs-quick",
         "digits",
     ]
+
+
+def test_a_preset_on_kept_features_has_the_network_that_they_are_of() -> None:
+    methods = ["gac:photographs-quick", "gac+dan:photographs-quick", "gac:photographs"]
+
+    networks = [trial.config().network for trial in plan(["photo->sketch"], methods, seeds=[0])]
+
+    kept, lite0 = METHODS["clarinet-plus"]["photographs-quick"], "timm/tf_efficientnet_lite0"
+    assert [network.architecture for network in networks] == [lite0, lite0, "resnet18"]
+    assert [network.image_size for network in networks] == [kept["image_size"], kept["image_size"], 96]
 
 
 def test_our_method_takes_the_network_that_fits_the_images() -> None:

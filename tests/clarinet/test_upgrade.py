@@ -34,7 +34,14 @@ WRITTEN: dict[str, dict[str, Any]] = json.loads(
 )
 
 # What that version had no name for.
-NEW = {"pretrained_digest", "kept_features", "fine_tuning_turns", "fine_tuning_steps", "fine_tuning_size"}
+NEW = {
+    "pretrained_digest",
+    "kept_features",
+    "bottleneck",
+    "fine_tuning_turns",
+    "fine_tuning_steps",
+    "fine_tuning_size",
+}
 
 
 def earlier(method: str, preset: str, **changes: Any) -> dict[str, Any]:

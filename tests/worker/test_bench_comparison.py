@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from clarinet.recipes.choices import Looks
+from clarinet.recipes.fitting import is_for
+from clarinet.recipes.methods import config_for
 from clarinet_client import Client
 from tests.live import Live, clarinet, installation
+from worker.bench.comparison import METHODS as METHODS_OF_ALL
+from worker.bench.comparison import PAIRS
 
 METHODS = ("--method", "clarinet-plus", "--method", "gac")
 
@@ -63,6 +68,20 @@ def test_a_second_start_launches_only_what_is_missing(live: Live, files: Path) -
         "clarinet": "short",
     }
     assert again["url"].count("run=") == 3
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_method_has_the_preset_that_a_pair_names(name: str) -> None:
+    """Photographs are learned from one network by all methods, digits as the paper does."""
+    looks: Looks = "digits" if name in {"U-M", "M-U", "M-MM"} else "photographs"
+    networks = set()
+
+    for method in METHODS_OF_ALL:
+        config = config_for(method, PAIRS[name].preset_of(method), looks=looks)
+        assert is_for(config) == looks
+        networks.add((config.network.architecture, config.network.image_size, config.network.kept_features))
+
+    assert len(networks) == 1
 
 
 def test_a_pair_that_nobody_knows_is_refused_before_a_server_is_asked() -> None:

@@ -129,6 +129,31 @@ class TestTrainedWeights:
         assert model.card["onnx"].keys() == {"sha256", "size_bytes", "takes"}
 
     @pytest.mark.usefixtures("without_onnx")
+    def test_the_papers_losses_on_kept_features_publish_a_model_that_says_so(
+        self, context: Context, folder: Path
+    ) -> None:
+        digest = hashlib.sha256((folder / "net.safetensors").read_bytes()).hexdigest()
+        few = {"epochs": 4, "steps_per_epoch": 2, "batch_size": 16, "adaptation_start_epoch": 0}
+
+        trial = self.trained(
+            context,
+            folder,
+            digest,
+            method="gac+dan",
+            preset="photographs-quick",
+            config=self.NETWORK | few,
+        )
+
+        assert (trial.state, trial.failure) == (TrialState.SUCCEEDED, None)
+        with context.reading() as session:
+            [model] = session.scalars(select(Model)).all()
+            metrics = session.scalars(select(Metric).order_by(Metric.epoch)).all()
+        assert model.card["recipe"].endswith(
+            "; the paper's losses on kept features of a frozen backbone; not the paper's network"
+        )
+        assert [(metric.epoch, metric.step) for metric in metrics] == [(1, 2), (2, 4), (3, 6), (4, 8)]
+
+    @pytest.mark.usefixtures("without_onnx")
     @both_databases
     def test_a_run_on_kept_features_says_what_it_is_doing_until_its_first_epoch(
         self, context: Context, folder: Path

@@ -182,6 +182,21 @@ def test_curves_have_the_seeds_and_leave_out_what_nobody_told(run: Run) -> None:
     assert training_curves(run, []) == []
 
 
+def test_only_steps_have_a_pace(run: Run) -> None:
+    """Rounds on kept features are no steps, and what a bottleneck takes behind them are."""
+    metrics = [
+        Metric(trial_id=run.trials[0].id, epoch=epoch, step=10 * epoch, seconds=epoch, losses={"a": 1.0})
+        for epoch in (1, 2)
+    ]
+    found = []
+
+    for width in (0, 512):
+        run.config = {**run.config, "network": {"kept_features": True, "bottleneck": width}}
+        found.append([each["title"] for each in training_curves(run, metrics)])
+
+    assert found == [["Loss: a"], ["Loss: a", "Steps a second"]]
+
+
 def test_a_loss_is_explained_and_one_that_is_always_0_has_no_chart(run: Run) -> None:
     losses = {"neighbours": 0.0, "contrast": 0.5, "new_one": 1.0}
     metric = Metric(trial_id=run.trials[0].id, epoch=3, step=30, seconds=9.0, losses=losses)

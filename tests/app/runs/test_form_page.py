@@ -137,6 +137,20 @@ class TestNewRun:
         assert "It trains digits: LeNet at 28 pixels." in shown
         assert told in shown
 
+    def test_the_form_and_the_run_say_that_kept_features_are_not_the_papers_network(
+        self, client: TestClient, session: Session, storage: FolderStorage, campaign: Campaign
+    ) -> None:
+        street = make_dataset(session, storage, looks="photographs", name="Street")
+        session.commit()
+        url, recipe = f"/campaigns/{campaign.id}/runs/new", "clarinet/photographs-quick"
+        said = "the paper&#39;s losses on kept features of a frozen backbone; not the paper&#39;s network."
+
+        page = client.get(url, params={"recipe": recipe, "target_dataset_id": str(street.id)}, headers=HTML)
+        client.post(url, data=inputs_of(page.text), headers=HTML)
+
+        assert said in page.text
+        assert said in client.get(f"/runs/{latest_run(session).id}", headers=HTML).text
+
     def test_photographs_are_trained_though_the_form_was_loaded_for_digits(
         self,
         client: TestClient,
