@@ -230,19 +230,19 @@ def test_a_link_to_a_bucket_is_followed_without_the_token(
 
 
 def test_a_bucket_that_refuses_or_is_away_is_told(server: Receiver, bucket: Receiver, tmp_path: Path) -> None:
-    client = Client(server.url, "t", patience_s=0)
-    server.will((307, b"", {"Location": f"{bucket.url}/m"}))
-    bucket.will((403, b"<Error/>", {}))
-    with pytest.raises(Refused):
-        client.models.save_onnx("m", tmp_path / "m.onnx")
-    bucket.will(LOST)
-    with pytest.raises(ServerAway, match=rf"No bucket answers at {bucket.url}"):
-        client.models.save_onnx("m", tmp_path / "m.onnx")
-    server.will((307, b"", {"Location": "https://127.0.0.1:1/api/v1/models/m/onnx"}))
-    with pytest.raises(ClientError, match="give the address that it leads to"):
-        client.models.save_onnx("m", tmp_path / "m.onnx")
-    client.close()
-    assert list(tmp_path.iterdir()) == []
+    to = tmp_path / "m.onnx"
+    with Client(server.url, "t", patience_s=0) as client:
+        server.will((307, b"", {"Location": f"{bucket.url}/m"}))
+        bucket.will((403, b"<Error/>", {}))
+        with pytest.raises(Refused):
+            client.models.save_onnx("m", to)
+        bucket.will(LOST)
+        with pytest.raises(ServerAway, match=rf"No bucket answers at {bucket.url}"):
+            client.models.save_onnx("m", to)
+        server.will((307, b"", {"Location": "https://127.0.0.1:1/api/v1/models/m/onnx"}))
+        with pytest.raises(ClientError, match="give the address that it leads to"):
+            client.models.save_onnx("m", to)
+    assert not to.exists()
 
 
 def test_a_redirect_is_no_success(server: Receiver, client: Client, tmp_path: Path) -> None:
