@@ -260,7 +260,7 @@ def unit_of_work(sessions: sessionmaker[Session], publish: Publish) -> Iterator[
     know_time(sessions.kw["bind"])
     with sessions.begin() as session:
         yield session
-    for name, facts in session.info.pop(LOG_LINES, ()):
-        log.info(name, **facts)
     for job in session.info.pop("jobs", ()):
         publish(job)
+    for name, facts in session.info.pop(LOG_LINES, ()):
+        log.info(name, **facts)

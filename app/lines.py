@@ -6,13 +6,15 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from app.sink import Sink
+
 BEGINNING = "Traceback (most recent call last):"
+LONGEST = 256 * 1024  # characters of a line that does not end, such as a bar that is drawn again and again
 
 log = structlog.get_logger()
 
@@ -22,22 +24,24 @@ class Tracebacks:
 
     def __init__(self) -> None:
         self._begun: list[str] = []
+        self._is_open = False  # the last line of a traceback, which is not indented, is still to come
 
-    def given(self, line: str) -> Iterator[str]:
-        """What is whole with this line."""
-        if not self._begun and not line.startswith(BEGINNING):
-            yield line
-            return
-        self._begun.append(line)
-        if line.startswith((" ", BEGINNING)) or not line:
-            return
-        yield from self.rest()
+    def given(self, text: str) -> Iterator[str]:
+        """What is whole with this line, or with these that were written at once."""
+        self._begun.append(text)
+        for line in text.split("\n"):
+            if line.startswith(BEGINNING):
+                self._is_open = True
+            elif line and not line.startswith(" "):
+                self._is_open = False
+        if not self._is_open:
+            yield from self.rest()
 
     def rest(self) -> Iterator[str]:
         """What was begun."""
         if self._begun:
             yield "\n".join(self._begun)
-        self._begun = []
+        self._begun, self._is_open = [], False
 
 
 class Lines(io.TextIOBase):
@@ -77,7 +81,7 @@ class Lines(io.TextIOBase):
         """Log what ends with its line; what was written together stays together."""
         with self._lock:
             self._begun += text
-            if self._begun.endswith("\n"):
+            if self._begun.endswith("\n") or len(self._begun) > LONGEST:
                 said, self._begun = self._begun.strip("\n"), ""
                 for whole in self._tracebacks.given(said):
                     self._tell(whole)
@@ -106,19 +110,25 @@ def beneath(stream: TextIO) -> TextIO:
 
 def print_lines() -> None:
     """From now on what this process prints is logged. For processes that stay and are read by a machine."""
-    if not isinstance(sys.stdout, Lines):
-        sys.stdout = Lines(sys.stdout, "stdout")
-    if not isinstance(sys.stderr, Lines):
-        sys.stderr = Lines(sys.stderr, "stderr")
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, Lines):
+            setattr(sys, name, Lines(stream, name))
 
 
-class _OfPackages(logging.StreamHandler[TextIO]):
+def end_lines() -> None:
+    """Log what never became whole, where the process is about to end without a word to anybody."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, Lines):
+            stream.end()
+
+
+class _OfPackages(logging.StreamHandler[Sink]):
     """Takes the records of the standard library's loggers."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class's name
         """A record that cannot be written is told as that, in one line as well."""
-        with suppress(OSError, ValueError):
-            log.error("log.not_written", logger=record.name, exc_info=True)
+        log.error("log.not_written", logger=record.name, exc_info=True)
 
 
 def _logger_of(_logger: WrappedLogger, _method: str, found: EventDict) -> EventDict:
@@ -126,10 +136,10 @@ def _logger_of(_logger: WrappedLogger, _method: str, found: EventDict) -> EventD
     return found
 
 
-def take_in(before: Sequence[Processor], at_the_end: Sequence[Processor]) -> None:
+def take_in(sink: Sink, before: Sequence[Processor], at_the_end: Sequence[Processor]) -> None:
     """Have what packages log and warn, and what nobody catches, written as our own lines are."""
     leave_out()
-    handler = _OfPackages(beneath(sys.stderr))
+    handler = _OfPackages(sink)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*before, _logger_of],

@@ -15,6 +15,7 @@ from structlog.typing import Processor
 from app.addresses import address_of
 from app.lines import beneath, leave_out, take_in
 from app.settings import Settings
+from app.sink import Sink
 
 log = structlog.get_logger()
 
@@ -37,20 +38,21 @@ def configure_logs(settings: Settings) -> None:
         structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
         structlog.processors.JSONRenderer(),
     ]
+    sink = Sink(beneath(sys.stderr))
     if settings.logs_json:
-        take_in(before, at_the_end)
+        take_in(sink, before, at_the_end)
     else:
         leave_out()
         at_the_end = [
             structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+                colors=sys.stderr is not None and sys.stderr.isatty(),
+                exception_formatter=structlog.dev.plain_traceback,
             )
         ]
     structlog.configure(
         processors=[*before, *at_the_end],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        # A line and its end are written at once: threads and processes write to the same place.
-        logger_factory=structlog.WriteLoggerFactory(beneath(sys.stderr)),
+        logger_factory=lambda *_: sink,
         cache_logger_on_first_use=False,
     )
 

@@ -63,9 +63,14 @@ def near_one(name: str, known: Collection[str], *, likeness: float = LIKENESS) -
 
 def refuse(part: str, faults: Iterable[tuple[str, str]]) -> None:
     """Raise what the framework raises about (name, sentence) pairs; nothing where there are none."""
-    found = [{"type": MISSPELT, "loc": (part, name), "msg": told} for name, told in faults]
+    found = [{"type": MISSPELT, "loc": (part, _printable(name)), "msg": told} for name, told in faults]
     if found:
         raise RequestValidationError(found)
+
+
+def _printable(name: str) -> str:
+    """The same without halves of characters: JSON may write them, and no answer can."""
+    return name.encode(errors="backslashreplace").decode()
 
 
 def refuse_unknown_query(request: Request, known: Collection[str], *, several: Collection[str] = ()) -> None:

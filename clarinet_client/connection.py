@@ -19,6 +19,7 @@ PATIENCE_S = 60.0
 LONGEST_PAUSE_S = 2.0
 UPLOAD_TIMEOUT_S = 600
 SUCCESS, REDIRECT = range(200, 300), range(300, 400)
+ELSEWHERE = 307
 
 
 class Connection:
@@ -107,9 +108,9 @@ class Connection:
         """Keep a file; in a folder under the server's name for it. What breaks off leaves no file behind."""
 
         def fetch() -> Path:
-            with self._stream(download.at(**places), query) as response:
+            with self._stream(download, download.at(**places), query) as (response, name):
                 path = Path(to)
-                path = path / _name_in(response) if path.is_dir() else path
+                path = path / name if path.is_dir() else path
                 part = path.with_name(path.name + ".part")
                 try:
                     with part.open("wb") as file:
@@ -126,7 +127,7 @@ class Connection:
         """A file in memory."""
 
         def fetch() -> bytes:
-            with self._stream(download.at(**places), query) as response:
+            with self._stream(download, download.at(**places), query) as (response, _):
                 return b"".join(response.iter_bytes())
 
         return self._patiently(fetch)
@@ -184,18 +185,48 @@ class Connection:
             raise ClientError(f"What answers at {self.base_url} is no Clarinet server.") from error
 
     @contextmanager
-    def _stream(self, path: str, query: Mapping[str, Any] | None) -> Iterator[httpx2.Response]:
-        headers = {"Accept": "*/*"}
-        try:
-            with self._http.stream(
-                "GET", path.lstrip("/"), params=_given(query), headers=headers, timeout=UPLOAD_TIMEOUT_S
-            ) as response:
-                if response.status_code not in SUCCESS:
-                    response.read()
-                _require_success(response)
-                yield response
-        except httpx2.TransportError as error:
-            raise ServerAway(self.base_url) from error
+    def _stream(
+        self, download: Download, path: str, query: Mapping[str, Any] | None
+    ) -> Iterator[tuple[httpx2.Response, str]]:
+        """What answers with the file, and what the server calls it."""
+        details: dict[str, Any] = {"headers": {"Accept": "*/*"}, "timeout": UPLOAD_TIMEOUT_S}
+        with (
+            _there(self.base_url),
+            self._http.stream("GET", path.lstrip("/"), params=_given(query), **details) as response,
+        ):
+            name = _name_in(response)
+            link = _link_in(response) if download.by_link else None
+            if link is None:
+                _require_file(response)
+                yield response, name
+                return
+        # Not by our connection: whoever is there gets no token.
+        where = f"{link.scheme}://{link.netloc.decode()}"
+        with _there(where, "bucket"), httpx2.stream("GET", link, **details) as response:
+            _require_file(response)
+            yield response, name
+
+
+@contextmanager
+def _there(where: str, what: str = "Clarinet server") -> Iterator[None]:
+    try:
+        yield
+    except httpx2.TransportError as error:
+        raise ServerAway(where, what) from error
+
+
+def _link_in(response: httpx2.Response) -> httpx2.URL | None:
+    """Where a bucket hands out what was asked for; a proxy that sends us to the same path is none."""
+    if response.status_code != ELSEWHERE or "location" not in response.headers:
+        return None
+    link = response.url.join(response.headers["location"])
+    return None if link.path == response.url.path else link
+
+
+def _require_file(response: httpx2.Response) -> None:
+    if response.status_code not in SUCCESS:
+        response.read()
+    _require_success(response)
 
 
 def _require_address(base_url: str) -> None:

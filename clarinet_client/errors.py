@@ -17,10 +17,10 @@ class CannotBe(ClientError):
 
 
 class ServerAway(ClientError):
-    """Nobody answers at the server's address."""
+    """Nobody answers at the server's address, or at the bucket's to which it leads."""
 
-    def __init__(self, base_url: str) -> None:
-        super().__init__(f"No Clarinet server answers at {base_url}.")
+    def __init__(self, base_url: str, what: str = "Clarinet server") -> None:
+        super().__init__(f"No {what} answers at {base_url}.")
 
 
 class TookTooLong(ClientError):

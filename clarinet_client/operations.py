@@ -58,10 +58,11 @@ class Listing(Address, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Download(Address):
-    """A file, in one of these types."""
+    """A file, in one of these types. `by_link`: the server may say where a bucket hands it out instead."""
 
     types: tuple[str, ...]
     query: tuple[str, ...] = ()
+    by_link: bool = False
 
 
 ADD_DATASET = Operation("POST", "/datasets", datasets.Dataset, datasets.NewDataset, is_keyed=True)
@@ -139,4 +140,4 @@ GET_ARCHIVE = Download("GET", "/models/{model_id}/download", ("application/zip",
 PREDICT_PICTURES = Operation("POST", "/models/{model_id}/predict", runs.Pictures, twice=True)
 PREDICT_BY_ALIAS = Operation("POST", "/model-names/{name}/aliases/{alias}/predict", runs.Pictures, twice=True)
 ASK_ROUND = Operation("POST", "/models/{model_id}/rounds", campaigns.Drawings, is_keyed=True)
-GET_ONNX = Download("GET", "/models/{model_id}/onnx", ("application/octet-stream",))
+GET_ONNX = Download("GET", "/models/{model_id}/onnx", ("application/octet-stream",), by_link=True)

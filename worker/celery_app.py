@@ -16,6 +16,7 @@ from celery.worker import state
 from kombu.entity import Exchange, Queue
 
 from app import jobs
+from app.lines import end_lines
 from app.logs import configure_logs
 from app.settings import Settings
 from worker.context import ProcessContext
@@ -168,6 +169,7 @@ def _leave() -> None:
     """
     while state.reserved_requests or state.active_requests:
         time.sleep(0.05)
+    end_lines()
     os._exit(0)
 
 

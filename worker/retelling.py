@@ -26,12 +26,15 @@ def retold(path: Path, **ids: str) -> Iterator[None]:
 
     def look(file: IO[bytes]) -> bool:
         begin = file.tell()
-        lines, whole, _ = file.read(AT_ONCE_BYTES).rpartition(b"\n")
-        file.seek(begin + len(lines) + len(whole))
-        for line in lines.decode(errors="replace").splitlines() if whole else []:
-            for text in tracebacks.given(line):
+        found = file.read(AT_ONCE_BYTES)
+        # A line that fills all of it is told in parts: what comes after it must be told as well.
+        length = found.rfind(b"\n") + 1 or (len(found) if len(found) == AT_ONCE_BYTES else 0)
+        file.seek(begin + length)
+        lines = found[:length].decode(errors="replace").removesuffix("\n")
+        for line in lines.split("\n") if length else []:
+            for text in tracebacks.given(_seen(line)):
                 _tell(text, ids)
-        return bool(whole)
+        return length > 0
 
     def watch(file: IO[bytes]) -> None:
         while not ended.wait(EVERY_S):
@@ -47,8 +50,14 @@ def retold(path: Path, **ids: str) -> Iterator[None]:
             thread.join()
             while look(file):
                 pass
-            for text in (*tracebacks.given(file.read(LONGEST).decode(errors="replace")), *tracebacks.rest()):
+            rest = file.read(AT_ONCE_BYTES).decode(errors="replace")  # of a line that does not end
+            for text in (*tracebacks.given(_seen(rest)), *tracebacks.rest()):
                 _tell(text, ids)
+
+
+def _seen(line: str) -> str:
+    """What a terminal leaves of a line: a bar of progress begins it anew for each state."""
+    return line.rstrip("\r").rpartition("\r")[2]
 
 
 def _tell(text: str, ids: dict[str, str]) -> None:

@@ -42,6 +42,7 @@ from app.annotation.queue import (
     not_met_as_known,
     take,
 )
+from app.annotation.remaining import MINE_LATER
 from app.annotation.rules import LEASE
 from app.annotation.steering import steered_block
 from app.campaigns.models import Campaign, CampaignState
@@ -76,14 +77,7 @@ _STANDING = select(
 _HAS_FIRSTS = select(
     exists().where(Question.campaign_id == _CAMPAIGN, IS_WAITING, IS_FIRST, not_met_as_known())
 )
-_MINE_LATER = (
-    Question.campaign_id == _CAMPAIGN,
-    IS_WAITING,
-    ~exists().where(Answer.question_id == Question.id, Answer.user_id == _ME, Answer.superseded_at.is_(None)),
-    not_met_as_known(),
-)
-_FOR_ME_LATER = select(func.count()).select_from(Question).where(*_MINE_LATER)
-_HAS_MORE = select(exists().where(*_MINE_LATER))
+_FOR_ME_LATER = select(func.count()).select_from(Question).where(*MINE_LATER)
 
 
 class Standing(NamedTuple):
@@ -337,11 +331,6 @@ def standing(session: Session, campaign: Campaign, *, by: User) -> Standing:
     if session.scalar(_HAS_FIRSTS, {"campaign": campaign.id, "me": by.id}):
         return counted
     return _for_later(session, campaign, counted, by=by)
-
-
-def has_more(session: Session, campaign: Campaign, user_id: UUID) -> bool:
-    """Whether anything waits that this person has not answered, whoever holds it now."""
-    return bool(session.scalar(_HAS_MORE, {"campaign": campaign.id, "me": user_id}))
 
 
 def _for_later(

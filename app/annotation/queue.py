@@ -33,7 +33,7 @@ IS_WAITING: ColumnElement[bool] = literal_column("question.is_waiting")
 # A question that has the answers it needs whatever they say, and needs one more, returns: to be confirmed, or
 # because people disagree. Others are first ones. As the indexes have it.
 IS_FIRST: ColumnElement[bool] = literal_column("question.slots <= question.least")
-_RETURNS: ColumnElement[bool] = literal_column("question.slots > question.least")
+RETURNS: ColumnElement[bool] = literal_column("question.slots > question.least")
 
 
 # Whether :me never had the picture of a question as a known one of :campaign; the lease of such a one stays,
@@ -61,6 +61,11 @@ _of_question = and_(
 def not_met_as_known() -> TextClause:
     """NOT_MET_AS_KNOWN with the types of its values."""
     return text(NOT_MET_AS_KNOWN).bindparams(_CAMPAIGN, _ME)
+
+
+def not_met_as_known_by(person: str) -> TextClause:
+    """The same of a person of the statement: a table's name and its column."""
+    return text(NOT_MET_AS_KNOWN.replace(":me", person)).bindparams(_CAMPAIGN)
 
 
 def _number_of(model: type, *which: ColumnElement[bool]) -> ColumnElement[int]:
@@ -101,7 +106,7 @@ _FREE_OF_BLOCK = FREE.where(
     Question.rank < bindparam("block_end"),
 )
 # Those that return to another person, of all classes or, with :class_, of one.
-FREE_RETURNING = _TO_TAKE.where(_RETURNS)
+FREE_RETURNING = _TO_TAKE.where(RETURNS)
 FREE_RETURNING_OF_CLASS = FREE_RETURNING.where(
     Question.candidate_class == bindparam("class_", type_=Integer())
 )
@@ -109,7 +114,7 @@ FREE_RETURNING_OF_CLASS = FREE_RETURNING.where(
 # that waits, in the order of the queue, for the few that return: 100 ms of 12,000 questions.
 RETURNING_FOR_ME = (
     _FOR_ME.with_only_columns(Question.candidate_class)
-    .where(_RETURNS)
+    .where(RETURNS)
     .order_by(None)
     .order_by(Question.rank + 0)
 )

@@ -12,7 +12,6 @@ from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
 from app.annotation.holding import LeasedQuestion, end_leases_of_strangers
 from app.annotation.leasing import (
     Leased,
-    has_more,
     release_leases,
     renew_leases,
     standing,
@@ -30,6 +29,7 @@ from app.annotation.participants import (
 )
 from app.annotation.practice import PracticeCard, note_practised, practice_cards
 from app.annotation.progress import finished_questions, progress
+from app.annotation.remaining import has_more, with_more
 from app.annotation.rules import LEASE
 from app.annotation.setting_aside import pictures_set_aside, review_picture
 from app.annotation.submissions import Outcome, Status, SubmittedAnswer
@@ -89,4 +89,5 @@ __all__ = [
     "undo_answers",
     "wait_again",
     "wait_no_longer",
+    "with_more",
 ]

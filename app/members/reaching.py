@@ -45,11 +45,10 @@ def shortages(
 
 def without_more(session: Session, campaign: Campaign, workers: Sequence[ShownWorker]) -> Collection[UUID]:
     """Workers who have no code by a link and may be asked nothing more, as the campaign stands."""
-    return {
-        worker.user_id
-        for worker in workers
-        if not worker.is_complete and not may_come(session, campaign, worker.user_id)
-    }
+    without_code = {worker.user_id for worker in workers if not worker.is_complete}
+    if campaign.state is CampaignState.CLOSED:
+        return without_code
+    return without_code.difference(annotation.with_more(session, campaign, without_code))
 
 
 def may_come(session: Session, campaign: Campaign, user_id: UUID) -> bool:

@@ -220,12 +220,17 @@ def _change_link(session: Session, worker: OutsideWorker, link: WorkerLink, *, n
 def _take_place(session: Session, link: WorkerLink) -> None:
     place = session.scalar(
         update(WorkerLink)
-        .where(WorkerLink.id == link.id, WorkerLink.workers < WorkerLink.max_workers)
+        .where(
+            WorkerLink.id == link.id,
+            WorkerLink.workers < WorkerLink.max_workers,
+            WorkerLink.ended_at.is_(None),  # an admin may have ended it since it was read
+        )
         .values(workers=WorkerLink.workers + 1)
         .returning(WorkerLink.workers)
     )
     if place is None:
-        raise NoPlaceLeft
+        session.refresh(link)
+        raise NoPlaceLeft if link.ended_at is None else WorkerLinkNotFound
 
 
 def _new(session: Session, link: WorkerLink, worker_id: str, *, now: datetime) -> User:

@@ -125,7 +125,7 @@ def _link(
     if not wants_body(request) or (url := link_to(storage, model, which)) is None:
         return None
     _note(work, model, by, f"{which}, by a link to the bucket")
-    return RedirectResponse(url, ELSEWHERE, {"Cache-Control": "no-store"})
+    return RedirectResponse(url, ELSEWHERE, _headers(model, which.partition(".")[2]))
 
 
 def _send(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from app.accounts import service as accounts
 from app.accounts.models import User
 from app.clock import utc_now
 from app.datasets.models import Example
+from app.main import create_app
 from app.spelling import taken_by
 from app.stores.folder import FolderStorage
 from clarinet.files.names import is_printable, tidy
@@ -281,6 +282,34 @@ def test_what_is_no_json_is_told(client: TestClient, path: str, body: bytes) -> 
 
     assert answer.status_code == 422
     assert answer.json()["type"] == "/problems/malformed-request"
+
+
+@pytest.mark.parametrize("answering", ["fast", "plain"])
+@pytest.mark.parametrize("name", [r"\ud800", r"\u0000", r"\u202e", r"\udcff" * 99])
+def test_any_name_in_a_body(
+    app: FastAPI, client: TestClient, ids: dict[str, str], name: str, answering: Literal["fast", "plain"]
+) -> None:
+    """Unknown, or given twice, at the top and within, in a short body and in one that a thread reads."""
+    state = app.state
+    if answering == "plain":
+        app = create_app(state.settings, database=state.database, publish=state.publish, answering="plain")
+    headers = [
+        ("host", b"x"),
+        ("authorization", client.headers["authorization"].encode()),
+        ("content-type", b"application/json"),
+    ]
+    once, twice = f'"{name}": 1', f'"{name}": 1, "{name}": 2'
+    for path in (
+        "/campaigns",
+        "/groups",
+        "/campaigns/{campaign_id}/questions",
+        "/campaigns/{campaign_id}/answers",
+        "/campaigns/{campaign_id}/open",
+    ):
+        for fields in (once, twice, f'"name": {{{twice}}}', f'"many": "{"x" * 70_000}", {twice}'):
+            answer = ask(app, "POST", "/api/v1" + filled(path, ids), headers, body=f"{{{fields}}}".encode())
+            check(answer)
+            assert answer.status in (413, 422), (path, fields[:80], answer.status)
 
 
 def test_an_origin_that_is_no_address_is_foreign(app: FastAPI) -> None:

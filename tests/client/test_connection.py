@@ -17,6 +17,7 @@ from clarinet_client import (
     Malformed,
     NotFound,
     NotSignedIn,
+    Refused,
     ServerAway,
     TookTooLong,
     Unavailable,
@@ -204,6 +205,44 @@ def test_a_file_that_breaks_off_leaves_what_was_there(server: Receiver, tmp_path
 
     assert there.read_text() == "earlier"
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
+
+
+@pytest.fixture
+def bucket() -> Iterator[Receiver]:
+    bucket = Receiver()
+    yield bucket
+    bucket.close()
+
+
+def test_a_link_to_a_bucket_is_followed_without_the_token(
+    server: Receiver, client: Client, bucket: Receiver, tmp_path: Path
+) -> None:
+    link = f"{bucket.url}/models/m/model.onnx?X-Amz-Signature=s"
+    server.will((307, b"", {"Location": link, "Content-Disposition": 'attachment; filename="run.onnx"'}))
+    bucket.will(LOST, ok(b"ONNX"))
+
+    assert client.models.save_onnx("m", tmp_path) == tmp_path / "run.onnx"
+
+    assert (tmp_path / "run.onnx").read_bytes() == b"ONNX"
+    assert {asked.path for asked in bucket.asked} == {"/models/m/model.onnx?X-Amz-Signature=s"}
+    assert all("authorization" not in asked.headers for asked in bucket.asked)
+    assert len(server.asked) == 2, "a link lasts minutes: whoever asks again asks for another"
+
+
+def test_a_bucket_that_refuses_or_is_away_is_told(server: Receiver, bucket: Receiver, tmp_path: Path) -> None:
+    to = tmp_path / "m.onnx"
+    with Client(server.url, "t", patience_s=0) as client:
+        server.will((307, b"", {"Location": f"{bucket.url}/m"}))
+        bucket.will((403, b"<Error/>", {}))
+        with pytest.raises(Refused):
+            client.models.save_onnx("m", to)
+        bucket.will(LOST)
+        with pytest.raises(ServerAway, match=rf"No bucket answers at {bucket.url}"):
+            client.models.save_onnx("m", to)
+        server.will((307, b"", {"Location": "https://127.0.0.1:1/api/v1/models/m/onnx"}))
+        with pytest.raises(ClientError, match="give the address that it leads to"):
+            client.models.save_onnx("m", to)
+    assert not to.exists()
 
 
 def test_a_redirect_is_no_success(server: Receiver, client: Client, tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def test_every_call_is_as_the_document_says(name: str, document: Any) -> None:
     assert set(getattr(call, "query", ())) <= query
     if isinstance(call, Download):
         assert set(call.types) == set(reply["content"])
+        assert call.by_link == ("307" in described["responses"])
         return
     takes_key = any(one["name"].lower() == "idempotency-key" for one in said)
     assert isinstance(call, Operation | Listing)

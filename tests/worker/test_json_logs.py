@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from structlog.testing import capture_logs
 
 from app import jobs
 from app.clock import utc_now
@@ -22,6 +23,7 @@ from tests.factories import make_run
 from tests.live import installation
 from tests.worker.conftest import PYTHON, trainers_of, trial_of, wait_until
 from worker.context import Context
+from worker.retelling import AT_ONCE_BYTES, LONGEST, retold
 
 NOISE = """
 import logging, sys, threading, time, traceback, warnings
@@ -126,6 +128,54 @@ def test_the_end_of_a_process_that_nobody_foresaw() -> None:
     assert [line["event"] for line in lines] == ["process.failed", "never ended"]
 
 
+LEAVING = """
+import os, sys, traceback
+from app.lines import end_lines, print_lines
+from app.logs import configure_logs
+from app.settings import Settings
+print_lines()
+configure_logs(Settings(environment="production", log_format="json", session_secret="x" * 40, _env_file=None))
+try:
+    1 / 0
+except ZeroDivisionError:
+    sys.stderr.write("Exception in package:\\n" + traceback.format_exc())
+sys.stderr.write("Traceback (most recent call last):\\n")
+sys.stdout.write("never ended")
+if sys.argv[1:]:
+    end_lines()
+os._exit(0)
+"""
+
+
+def test_nothing_is_lost_where_a_process_ends_at_once() -> None:
+    without, told = (
+        subprocess.run([PYTHON, "-c", LEAVING, *words], capture_output=True, text=True, check=True).stderr
+        for words in ([], ["end lines"])
+    )
+
+    [traceback] = [line["event"] for line in parsed(without)]
+    assert traceback.startswith("Exception in package:\nTraceback")
+    assert traceback.endswith("by zero")
+    assert [line["event"] for line in parsed(told)] == [traceback, "never ended", traceback.split("\n")[1]]
+
+
+def test_a_line_that_does_not_end_is_told_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worker.retelling.EVERY_S", 0.01)
+    path, bar = tmp_path / "log", b"".join(b"\r%3d%% of the weights" % percent for percent in range(100))
+    path.write_bytes(b"of an earlier attempt\n")
+
+    with capture_logs() as logged, retold(path, trial_id="7"), path.open("ab") as log:
+        log.write(b"begin" + bar + b"\n")
+        log.write(b"x" * (3 * AT_ONCE_BYTES) + b"\n")
+        log.write(bar * 200 + b"\r\nafter it\nnever ended")
+
+    said = [line["said"] for line in logged]
+    assert {line["trial_id"] for line in logged} == {"7"}
+    assert said[0] == " 99% of the weights"
+    assert said[1] == "x" * LONGEST
+    assert said[-3:] == [" 99% of the weights", "after it", "never ended"]
+
+
 def test_a_traceback_is_one_text_and_what_is_none_is_not_held_back() -> None:
     tracebacks = Tracebacks()
     lines = ["a", "Traceback (most recent call last):", '  File "b", line 1', "ValueError: c", " d"]
@@ -134,3 +184,12 @@ def test_a_traceback_is_one_text_and_what_is_none_is_not_held_back() -> None:
 
     assert whole == ["a", "\n".join(lines[1:4]), " d"]
     assert list(tracebacks.rest()) == []
+
+
+def test_lines_that_were_written_at_once_are_looked_at_one_by_one() -> None:
+    tracebacks = Tracebacks()
+    begun = 'Exception in thread 1:\nTraceback (most recent call last):\n  File "b", line 1'
+
+    assert list(tracebacks.given(f"{begun}\nValueError: c")) == [f"{begun}\nValueError: c"]
+    assert list(tracebacks.given(begun)) == []
+    assert list(tracebacks.given("ValueError: c")) == [f"{begun}\nValueError: c"]

@@ -4,11 +4,12 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
+import structlog
 import typer
 
 from app.accounts import service as accounts
@@ -29,6 +30,8 @@ from worker.local.watching import Watch
 SWITCH_S = 0.001  # so long a thread may keep the interpreter from others (Python: 0.005)
 GRACEFUL_S = 5  # uvicorn would wait for open event streams for ever
 
+log = structlog.get_logger()
+
 
 def first_admin_link(database: Database, settings: Settings) -> str | None:
     """A one-time link for the first admin, which ends earlier ones; None where somebody can administer."""
@@ -37,8 +40,27 @@ def first_admin_link(database: Database, settings: Settings) -> str | None:
     return accounts.invitation_url(settings.public_url, secret) if secret else None
 
 
+def tell_first_admin(database: Database, settings: Settings) -> None:
+    """Where nobody can administer, say how somebody may. The log that machines keep learns no link."""
+    if not settings.logs_json:
+        if link := first_admin_link(database, settings):
+            _print(
+                f"Nobody can administer this installation yet. Open this link to become its admin:\n{link}"
+            )
+        return
+    with database.read() as session:
+        is_missing = not accounts.has_admin(session)
+    if is_missing:
+        log.warning("admin.missing", mend="clarinet user add EMAIL --admin --link")
+
+
+def _print(words: str, *, err: bool = False) -> None:
+    with suppress(OSError):  # nobody reads it, or its disk is full: the server can do without
+        typer.echo(words, err=err)
+
+
 def _say(words: str) -> None:
-    typer.echo(f"clarinet: {words}", err=True)
+    _print(f"clarinet: {words}", err=True)
 
 
 def _begin(settings: Settings) -> None:
@@ -78,12 +100,9 @@ def run_serve(
     if migrate:
         bring_up_to_date(settings)
     application = create_app(settings, answering=answering)
-    if link := first_admin_link(application.state.database, settings):
-        typer.echo(
-            f"Nobody can administer this installation yet. Open this link to become its admin:\n{link}"
-        )
+    tell_first_admin(application.state.database, settings)
     if warning := warning_at_start(settings, host):
-        typer.echo(f"Warning: {warning}", err=True)
+        _print(f"Warning: {warning}", err=True)
     # What is here now stays until the end: looking for garbage among it stops all requests for a while.
     gc.collect()
     gc.freeze()
@@ -165,5 +184,5 @@ def run_up(*, host: str, port: int, data_dir: Path | None) -> None:
         if ended.is_set():
             return
         bring_up_to_date(settings)
-        typer.echo(f"Clarinet starts at {settings.public_url} (process {os.getpid()}). Ctrl-C ends it.")
+        _print(f"Clarinet starts at {settings.public_url} (process {os.getpid()}). Ctrl-C ends it.")
         keep_up(children(settings, host=host, port=port), ended, Watch(host=host, port=port))

@@ -15,6 +15,7 @@ import structlog
 
 from app.errors import AppError
 from app.logs import configure_logs
+from app.sink import Sink
 from clarinet_client import Client, ClientError, Refused
 from clarinet_client.shapes.runs import RunChoices, RunSummary
 from worker.demo.annotators import Plan, Tally, simulate
@@ -75,7 +76,8 @@ def run_demo(*, host: str, port: int, data_dir: Path, as_json: bool) -> None:
         log_path.open("a") as own,
     ):
         configure_logs(settings)
-        structlog.configure(logger_factory=structlog.WriteLoggerFactory(own))
+        sink = Sink(own)
+        structlog.configure(logger_factory=lambda *_: sink)
         bring_up_to_date(settings)
         demo, target_id, is_new = prepare(settings)
         say(

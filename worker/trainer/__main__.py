@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 
 from worker.local.processes import Orphaned, die_with_parent
@@ -85,5 +86,6 @@ if __name__ == "__main__":
     place = words[1:4] if words[0] == PART else []
     code = main(int(sys.argv[1]), Given.all_of(words[4:] if place else words), place)
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(OSError):  # a full disk; the end of the trial is in the database
+            stream.flush()
     os._exit(code)  # all is written; to take torch apart would take a second more

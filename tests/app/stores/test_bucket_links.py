@@ -43,6 +43,7 @@ def test_a_model_is_fetched_from_the_bucket_itself_where_the_operator_wants_it(
     place = urlsplit(answer.headers["location"])
     assert (answer.status_code, refused, nobody) == (307, 403, 401)
     assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-disposition"].startswith('attachment; filename="clarinet-run')
     assert parse_qs(place.query)["X-Amz-Expires"] == ["300"]
     assert damaged.json()["type"].endswith("stored-file-damaged")
     storage.put(key, MODEL_BYTES)
