@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
+from app.annotation.mixing import EXTRA
 from app.campaigns.confirming import Confirming
 from app.planning.offers import (
     Cases,
@@ -174,6 +175,14 @@ class TestOffers:
         assert confirmed.price_per_image == pytest.approx(0.01 * 13 / 9)
         assert single.images == 1_301
         assert (twice.images, alike.images) == (650, 650)
+
+    def test_all_answers_of_two_classes_keep_the_bound_while_people_err_on_one_picture_in_ten(self) -> None:
+        of_law = {
+            law: yield_of(uniform_cases(0.1, 2), Policy.of(Confirming(True, 1, 2, law))).answers
+            for law in (1, 2)
+        }
+
+        assert of_law[2] < 1 + 1 / 2 + EXTRA < of_law[1]
 
     def test_noise_stands_beside_the_labels(self) -> None:
         confirmed, single, kway = offers(budget=10, price=0.01, seconds=2, error=0.18, num_classes=10)
