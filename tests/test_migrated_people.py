@@ -104,6 +104,7 @@ def test_people_of_imports_who_are_written_in_two_ways_are_one(empty: Database) 
     with empty.read() as session:
         rows_now = session.scalars(select(ImportedAnswer).order_by(ImportedAnswer.id)).all()
         notes = {one.digest: one.notes for one in session.scalars(select(LabelImport))}
+        law = set(session.scalars(select(Campaign.confirm_law)))
         campaign = session.get_one(Campaign, UUID(int=1), options=[selectinload(Campaign.classes)])
         labels = list(imported_labels(session, campaign))
     first, other, capital = "Jose\u0301", "Jos\u00e9", "JOSE\u0301"
@@ -115,4 +116,5 @@ def test_people_of_imports_who_are_written_in_two_ways_are_one(empty: Database) 
         f"{first!r} is the person who was called {other!r} and {capital!r}, too, and counts once. "
         "They contradict themselves about 1 picture, and nothing that they say of these counts.",
     ]
+    assert law == {1}, "they confirm the part of questions between two classes that they did"
     assert labels == []  # one yes against one no, a contradiction, and one against one

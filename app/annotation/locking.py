@@ -32,6 +32,7 @@ class LockedCampaign:
     question_count: int
     rank_step: int
     confirm_yes: bool
+    confirm_law: int
     gold_share: float
     gold_bound: float
     least_card_ms: int
@@ -52,7 +53,7 @@ class LockedCampaign:
     @property
     def confirming(self) -> Confirming:
         """What a second person is asked."""
-        return Confirming(self.confirm_yes, self.overlap, self.num_classes)
+        return Confirming(self.confirm_yes, self.overlap, self.num_classes, self.confirm_law)
 
     @property
     def goes_on(self) -> bool:
@@ -77,6 +78,7 @@ _FIND = select(
     Campaign.question_count,
     Campaign.rank_step,
     Campaign.confirm_yes,
+    Campaign.confirm_law,
     Campaign.gold_share,
     Campaign.gold_bound,
     Campaign.least_card_ms,

@@ -10,6 +10,7 @@ from sqlalchemy import (
     CheckConstraint,
     ForeignKey,
     LargeBinary,
+    SmallInteger,
     String,
     Text,
     UniqueConstraint,
@@ -18,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from app.campaigns.confirming import Confirming
+from app.campaigns.confirming import NEWEST, Confirming
 from app.claims import Claimable
 from app.db import Base, BigId, enum_column
 
@@ -114,6 +115,8 @@ class Campaign(Claimable, Base):
     dataset_id: Mapped[UUID] = mapped_column(ForeignKey("dataset.id", ondelete="RESTRICT"), index=True)
     state: Mapped[CampaignState] = mapped_column(enum_column(CampaignState), default=CampaignState.DRAFT)
     confirm_yes: Mapped[bool] = mapped_column(default=True)  # see `confirming`
+    # Which part of the questions between two classes is confirmed: 1 of campaigns of before 4/9 was the part.
+    confirm_law: Mapped[int] = mapped_column(SmallInteger, default=NEWEST, server_default="1")
     overlap: Mapped[int] = mapped_column(default=1, server_default="1")  # yes/no answers to each question
     consensus: Mapped[Consensus] = mapped_column(
         enum_column(Consensus), default=Consensus.DAWID_SKENE, server_default=Consensus.DAWID_SKENE
@@ -192,7 +195,7 @@ class Campaign(Claimable, Base):
     @property
     def confirming(self) -> Confirming:
         """What a second person is asked; its classes were loaded."""
-        return Confirming(self.confirm_yes, self.overlap, self.num_classes)
+        return Confirming(self.confirm_yes, self.overlap, self.num_classes, self.confirm_law)
 
     @property
     def is_opening(self) -> bool:

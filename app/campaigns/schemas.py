@@ -37,7 +37,7 @@ Overlap = Annotated[int, Field(ge=1, le=MAX_OVERLAP)]
 GoldShare = Annotated[float, Field(ge=0, le=0.5)]
 GoldBound = Annotated[float, Field(ge=0, le=1)]
 CONFIRMS = (
-    "a second person is asked about every yes; between two classes, about half of the questions, by chance, "
+    "a second person is asked about every yes; between two classes, about four of nine questions, by chance, "
     "whatever the first one says, unless overlap has all of them asked of several"
 )
 LeastMs = Annotated[int, Field(ge=0, le=10_000)]

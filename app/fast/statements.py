@@ -292,6 +292,7 @@ CAMPAIGN = Prepared(
         _campaign.c.question_count,
         _campaign.c.rank_step,
         _campaign.c.confirm_yes,
+        _campaign.c.confirm_law,
         _campaign.c.gold_share,
         _campaign.c.gold_bound,
         _campaign.c.least_card_ms,

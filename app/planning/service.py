@@ -86,9 +86,9 @@ class Plan:
     simulated_share: float  # of the answers whose time was measured: programs gave them
 
     @property
-    def confirms_half(self) -> bool:
-        """Whether of the questions that are confirmed chance chooses a half: between two classes."""
-        return Confirming(True, int(self.overlap.value), int(self.classes.value)).of_half
+    def confirms_part(self) -> bool:
+        """Whether chance chooses the questions that are confirmed: between two classes."""
+        return Confirming(True, int(self.overlap.value), int(self.classes.value)).of_part
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,14 +144,14 @@ def _perhaps_disputed(
     finished = question_answers(campaign.id).where(is_over).order_by(None)
     fitted = judge.reliability
     # A yes asks for a second person, so that only a no stands alone; between two classes both may.
-    alone = (False, True) if campaign.confirming.of_half else (False,)
+    alone = (False, True) if campaign.confirming.of_part else (False,)
     doubted = (
         [by for by, place in fitted.places.items() if any(_is_doubted(judge, place, is_yes=x) for x in alone)]
         if fitted
         else []
     )
     by_belief = Question.drawing.in_(believed if fitted else ())
-    if campaign.confirming.of_yes or campaign.confirming.of_half:
+    if campaign.confirming.of_yes or campaign.confirming.of_part:
         yield finished.where(ASKED_SEVERAL)
         if doubted or (believed and fitted):
             yield finished.where(~ASKED_SEVERAL, or_(Answer.user_id.in_(map(UUID, doubted)), by_belief))

@@ -4,6 +4,8 @@ Revision: 0083, after 0078
 
 As tokens and links have ended, so subscriptions do. Imports know a person by their name, whatever its case,
 spaces and way to write accents; those of before count one person as two.
+Campaigns that are there, or that a server of an earlier version makes, confirm that part of the questions
+between two classes that they did.
 """
 
 import json
@@ -70,12 +72,14 @@ def upgrade() -> None:
             )
             .values(ended_at=sa.func.current_timestamp(), ended_because=because)
         )
+    op.add_column("campaign", sa.Column("confirm_law", sa.SmallInteger(), server_default="1", nullable=False))
     for campaign_id, ways in _written_in_several_ways():
         _unite(campaign_id, ways)
 
 
 def downgrade() -> None:
     """Revert. The version before tells nothing to who is no admin, either; who was united stays so."""
+    op.drop_column("campaign", "confirm_law")
     op.drop_column("subscription", "ended_because")
     op.drop_column("subscription", "ended_at")
 

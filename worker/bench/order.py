@@ -2,7 +2,7 @@
 
 Simulated people answer a whole campaign in this process, by the execution that serves them otherwise. Each
 sees one class per image, the true one or with the error rate another, and says yes if it is the one asked
-about. Every yes is confirmed by a second person; between two classes, a half of the questions is.
+about. Every yes is confirmed by a second person; between two classes, four of nine questions are.
 """
 
 import random

@@ -125,7 +125,7 @@ def order(
     seeds: Annotated[int, typer.Option(min=1, help="So many campaigns of each kind, and their means.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object.")] = False,
 ) -> None:
-    """How many answers are yes, by tenths of a campaign that confirms every yes; of two classes, a half."""
+    """How many answers are yes, by tenths of a campaign that confirms each yes; of two classes, 4 of 9."""
     from worker.bench.order import HEADER, Crowd, as_row, as_text, measure_orders
 
     crowd = Crowd(speeds=speed, error=error, page=page, joins=join or (), leaves=leave or (), seed=seed)

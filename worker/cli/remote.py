@@ -222,7 +222,7 @@ def create_campaign(
     ] = "",
     confirm_yes: Annotated[
         bool,
-        typer.Option(help="Ask a second person about every yes; of two classes, about half the questions."),
+        typer.Option(help="Ask a second person about every yes; of two classes, 4 of 9 questions."),
     ] = True,
     modes: Annotated[
         Literal["card", "grid", "both"], typer.Option(help="How pictures are shown: card, grid or both.")

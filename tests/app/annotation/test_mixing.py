@@ -43,35 +43,39 @@ def test_predictions_that_are_judged_return_by_chance_as_well() -> None:
     assert law.settled_later == 0
 
 
-def test_chance_chooses_half_of_the_questions() -> None:
-    policy = Confirming(is_on=True, overlap=1, num_classes=2)
+@pytest.mark.parametrize(
+    ("law", "shares"), [(1, (1 / 2, 3 / 8, 1 / 8)), (2, (5 / 9, 3 / 9, 1 / 9))], ids=["half", "4/9"]
+)
+def test_chance_chooses_a_part_of_the_questions(law: int, shares: tuple[float, ...]) -> None:
+    policy = Confirming(is_on=True, overlap=1, num_classes=2, law=law)
     leads = [policy.lead(chance_of_confirming(SEED, question)) for question in range(4_000)]
 
     assert leads == [policy.lead(chance_of_confirming(SEED, question)) for question in range(4_000)]
     assert leads != [policy.lead(chance_of_confirming("5b" * 32, question)) for question in range(4_000)]
-    for lead, share in ((0, 1 / 2), (1, 3 / 8), (2, 1 / 8)):
+    for lead, share in enumerate(shares):
         assert abs(leads.count(lead) / 4_000 - share) < 5 * (1 / 4 / 4_000) ** 0.5
     hosts = [chance(SEED, question) < 0.6 for question in range(4_000)]
     both = sum(lead > 0 and hosted for lead, hosted in zip(leads, hosts, strict=True)) / 4_000
-    assert abs(both - 0.3) < 5 * (0.3 * 0.7 / 4_000) ** 0.5, "whatever stands behind them"
+    assert abs(both - 0.6 * (1 - shares[0])) < 5 * (0.3 * 0.7 / 4_000) ** 0.5, "whatever stands behind them"
 
 
 @pytest.mark.parametrize(
-    ("policy", "of_yes", "of_half", "share"),
+    ("policy", "of_yes", "of_part", "share"),
     [
         (Confirming(is_on=True, overlap=1, num_classes=10), True, False, 0.1),
         (Confirming(is_on=True, overlap=2, num_classes=10), True, False, 0.1),
         (Confirming(is_on=False, overlap=1, num_classes=10), False, False, 0),
         (Confirming(is_on=True, overlap=1, num_classes=3), True, False, 1 / 3),
-        (Confirming(is_on=True, overlap=1, num_classes=2), False, True, 0.5),
+        (Confirming(is_on=True, overlap=1, num_classes=2), False, True, 4 / 9),
+        (Confirming(is_on=True, overlap=1, num_classes=2, law=1), False, True, 1 / 2),
         (Confirming(is_on=True, overlap=2, num_classes=2), False, False, 0),
         (Confirming(is_on=False, overlap=1, num_classes=2), False, False, 0),
     ],
 )
-def test_what_is_confirmed(policy: Confirming, of_yes: bool, of_half: bool, share: float) -> None:
-    assert (policy.of_yes, policy.of_half) == (of_yes, of_half)
+def test_what_is_confirmed(policy: Confirming, of_yes: bool, of_part: bool, share: float) -> None:
+    assert (policy.of_yes, policy.of_part) == (of_yes, of_part)
     assert policy.share == pytest.approx(share)
-    assert [policy.lead(0.01), policy.lead(0.4), policy.lead(0.99)] == ([2, 1, 0] if of_half else [0, 0, 0])
+    assert [policy.lead(0.01), policy.lead(0.4), policy.lead(0.99)] == ([2, 1, 0] if of_part else [0, 0, 0])
 
 
 def test_chance_follows_from_seed_and_place_and_is_even() -> None:

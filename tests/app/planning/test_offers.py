@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from app.annotation.consensus import MAX_SLOTS, answers_needed, verdict
+from app.annotation.mixing import EXTRA
 from app.campaigns.confirming import Confirming
 from app.planning.offers import (
     Cases,
@@ -86,18 +87,18 @@ class TestYield:
         assert found.wrong_complementary == pytest.approx(76 / 304)
         assert found.answers == pytest.approx((133 + 95) / 128)
 
-    def test_half_of_the_questions_confirmed_worked_by_hand(self) -> None:
+    def test_four_of_nine_questions_confirmed_worked_by_hand(self) -> None:
         # Two classes, one image in four seen wrongly: an answer is right with p = 3/4, wrong with q = 1/4.
-        # The other half: one answer, wrong with 1/4. The confirmed half: two agree with p p + q q = 10/16,
+        # Five of nine: one answer, wrong with 1/4. The confirmed four: two agree with p p + q q = 10/16,
         # else a third decides. Wrong: q q + 2 p q q = 4/64 + 6/64 = 10/64. Answers: 2 + 6/16.
-        # Of a quarter of that half, a fourth follows the third. Wrong: q q + 2 p q q q = 16/256 + 6/256;
+        # Of a quarter of these, a fourth follows the third. Wrong: q q + 2 p q q q = 16/256 + 6/256;
         # undecided: 2 p q (p q + q p) = 36/256. Answers: 2 + 6/16 + 6/16.
         found = yield_of(uniform_cases(0.25, 2), Policy.of(Confirming(True, 1, 2)))
 
-        assert found.answers == pytest.approx((4 * 1 + 3 * (2 + 6 / 16) + 2 + 12 / 16) / 8)
-        assert found.undecided == pytest.approx(36 / 256 / 8)
+        assert found.answers == pytest.approx((5 * 1 + 3 * (2 + 6 / 16) + 2 + 12 / 16) / 9)
+        assert found.undecided == pytest.approx(36 / 256 / 9)
         assert found.true == pytest.approx(found.complementary)
-        wrong = (4 / 4 + 3 * 10 / 64 + 22 / 256) / 8
+        wrong = (5 / 4 + 3 * 10 / 64 + 22 / 256) / 9
         labels = 1 - found.undecided
         assert (found.wrong_true, found.wrong_complementary) == pytest.approx([wrong / labels] * 2)
         assert found.yes_after_first == pytest.approx(found.after_first / 2)
@@ -166,14 +167,22 @@ class TestOffers:
         assert kway.price == pytest.approx(0.042)
         assert (single.hours, kway.hours) == pytest.approx((10_000 / 3600, 2_380 * 4.2 / 3600))
 
-    def test_two_classes_cost_half_an_answer_more(self) -> None:
-        confirmed, single, _ = offers(budget=15, price=0.01, seconds=1, error=0, num_classes=2)
-        twice, alike, _ = offers(budget=15, price=0.01, seconds=1, error=0, num_classes=2, overlap=2)
+    def test_two_classes_cost_four_answers_more_for_nine_questions(self) -> None:
+        confirmed, single, _ = offers(budget=13.01, price=0.01, seconds=1, error=0, num_classes=2)
+        twice, alike, _ = offers(budget=13.01, price=0.01, seconds=1, error=0, num_classes=2, overlap=2)
 
-        assert (confirmed.images, confirmed.true_labels, confirmed.complementary_labels) == (1_000, 500, 500)
-        assert confirmed.price_per_image == pytest.approx(0.015)
-        assert single.images == 1_500
-        assert (twice.images, alike.images) == (750, 750)
+        assert (confirmed.images, confirmed.true_labels, confirmed.complementary_labels) == (900, 450, 450)
+        assert confirmed.price_per_image == pytest.approx(0.01 * 13 / 9)
+        assert single.images == 1_301
+        assert (twice.images, alike.images) == (650, 650)
+
+    def test_all_answers_of_two_classes_keep_the_bound_while_people_err_on_one_picture_in_ten(self) -> None:
+        of_law = {
+            law: yield_of(uniform_cases(0.1, 2), Policy.of(Confirming(True, 1, 2, law))).answers
+            for law in (1, 2)
+        }
+
+        assert of_law[2] < 1 + 1 / 2 + EXTRA < of_law[1]
 
     def test_noise_stands_beside_the_labels(self) -> None:
         confirmed, single, kway = offers(budget=10, price=0.01, seconds=2, error=0.18, num_classes=10)

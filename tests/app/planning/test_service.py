@@ -146,7 +146,7 @@ class TestRoutes:
         assert shown.status_code == 200
         assert 'value="5"' in shown.text
         assert "each yes confirmed" in shown.text
-        assert "half of the questions confirmed" in of_two.text
+        assert "four of nine questions confirmed" in of_two.text
         assert "each yes confirmed" not in of_two.text
         assert (wrong.status_code, 'value="much"' in wrong.text) == (422, True)
         assert "Accuracy by number of answers" not in general.text

@@ -27,7 +27,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """All answers of a campaign that confirms each yes; of two classes, a half of the questions."""
+    """All answers of a campaign that confirms each yes; of two classes, four of nine questions."""
 
     questions: NDArray[np.int64]
     people: NDArray[np.int64]

@@ -35,7 +35,7 @@ IDLERS: dict[str, Says] = {
 class Campaign:
     """Honest people and one who does not look, person 0; each answer goes to somebody at random.
 
-    A yes is asked again at a random place among the next SPREAD questions; of two classes, half of them are.
+    A yes is asked again at a random place among the next SPREAD questions; of two classes, part of them are.
     """
 
     says: Says
