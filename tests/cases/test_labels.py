@@ -108,7 +108,7 @@ def task_of(image: str) -> bytes:
     [
         "/data/local-files/?d=photos/2/1.png",
         "s3://bucket/2/1.png",
-        "https://elsewhere.example/x/2/1.png?size=9",
+        "https://elsewhere.example/x/2/1.png?d=9",
     ],
 )
 def test_the_end_of_an_address_in_label_studio_tells_the_picture(
