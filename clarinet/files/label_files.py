@@ -151,9 +151,9 @@ def load_labels(
                 f"label {number} of {path} excludes {', '.join(map(str, row.excluded))}; "
                 f"{there_are(count, 'class', 'classes')}"
             )
-    names = _names(path, told.names)
-    _require_agreement(path, rows, [names.get(number, str(number)) for number in range(count)])
-    return Labels.of(rows, num_classes=count, named=names)
+    named = _names(path, told.names)
+    _require_agreement(path, rows, [named.get(number, str(number)) for number in range(count)])
+    return Labels.of(rows, num_classes=count, named=named)
 
 
 def _require_agreement(path: Path, rows: Sequence[LabelRow], class_names: Sequence[str]) -> None:

@@ -75,7 +75,10 @@ REFUSED = {
         "not like 2026-11-21T12:00Z",
     ),
     "another column": (b"image_number,label\n0,1\n", "The first line must name the columns"),
-    "an id of no file": (b"image_id,label\n0,3\n", "is about the file '0', which is none of this campaign's"),
+    "an id of several files": (
+        b"image_id,label\n0,3\n",
+        "the file '0', which several pictures here are called",
+    ),
     "an old encoding": ("position,class_name\n0,Käse\n".encode("cp1252"), "save it as “CSV UTF-8”"),
     "a word": (b"position,class_name\n0,ONE\n", "the class 'ONE', which this campaign does not have"),
     "JSON-MIN": (
@@ -108,7 +111,7 @@ def task_of(image: str) -> bytes:
     [
         "/data/local-files/?d=photos/2/1.png",
         "s3://bucket/2/1.png",
-        "https://elsewhere.example/x/2/1.png?size=9",
+        "https://elsewhere.example/x/2/1.png?d=9",
     ],
 )
 def test_the_end_of_an_address_in_label_studio_tells_the_picture(

@@ -34,6 +34,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _IMAGE = re.compile(r"/datasets/([\da-fA-F-]{32,36})/examples/(\d{1,18})/image(?:[?#].*)?$")
 _ONE_CONTROL = "export one control of classes alone, or name the others in ignore_columns"
 UPLOADS = "/data/upload/"  # in addresses of pictures that Label Studio was sent
+LOCAL_FILES = "/data/local-files/"  # and of those on its disk
 _SENT = re.compile(rf"{UPLOADS}\d+/[\da-f]{{8}}-([^/]+)$")
 _NUMBERED = re.compile(r"/examples/\d+/image")
 
@@ -176,7 +177,9 @@ def _file_of(data: dict[str, Any], number: int) -> str:
         parts = urlsplit(address)
     except ValueError:  # a half of a pair of brackets
         parts = urlsplit("")
-    path = "" if parts.scheme == "data" else parse_qs(parts.query).get("d", [unquote(parts.path)])[0]
+    path = "" if parts.scheme == "data" else unquote(parts.path)
+    if path.endswith(LOCAL_FILES):
+        path = parse_qs(parts.query).get("d", [""])[0]
     if sent := _SENT.search(path):
         path = sent[1]
     if "." not in path.rpartition("/")[2].strip("."):
