@@ -116,6 +116,12 @@ def hand_back(session: Session, claim: Claim, **values: Any) -> None:
     release(session, claim, attempts=claim.model.attempts - 1, **values)
 
 
+def is_last_attempt(session: Session, claim: Claim) -> bool:
+    """Whether nobody tries this work again where this attempt counts as a failed one."""
+    attempts = session.scalar(select(claim.model.attempts).where(claim.model.id == claim.id))
+    return attempts is not None and attempts >= MAX_ATTEMPTS
+
+
 def give_up(
     session: Session, model: type[Claimable], *waiting: ColumnElement[bool], now: datetime, **values: Any
 ) -> list[UUID]:

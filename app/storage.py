@@ -148,12 +148,12 @@ class Storage(ABC):
     def names(self, prefix: str) -> set[str]:
         """Names directly below a prefix, of artefacts and of what has some below it."""
 
-    def names_by_folder(self, prefix: str) -> dict[str, set[str]]:
-        """The names below each of the names below a prefix, of one listing."""
-        found: dict[str, set[str]] = {}
+    def paths(self, prefix: str, depth: int) -> set[str]:
+        """What lies below a prefix, as paths of at most so many names, of one listing."""
+        found: set[str] = set()
         for about in self.listed(prefix):
-            name, _, rest = about.key.removeprefix(f"{prefix}/").partition("/")
-            found.setdefault(name, set()).update([rest.partition("/")[0]] if rest else [])
+            names = about.key.removeprefix(f"{prefix}/").split("/")[:depth]
+            found.update("/".join(names[:count]) for count in range(1, len(names) + 1))
         return found
 
     @abstractmethod

@@ -38,13 +38,8 @@ def test_subscriptions_of_who_is_no_admin_end(empty: Database) -> None:
             id_ = UUID(int=number).hex
             person = FIRST_ROWS["user"] | {"id": id_, "email": name} | changed
             connection.execute(insert(schema.tables["user"]), person)
-            row = {
-                "id": id_,
-                "url": f"https://{name}.example.org/",
-                "secret": "whsec_",
-                "events": ["run-ended"],
-            }
-            row |= {"created_by_id": id_, "created_at": AT}
+            row: dict[str, object] = {"id": id_, "url": f"https://{name}.example.org/", "secret": "whsec_"}
+            row |= {"events": ["run-ended"], "created_by_id": id_, "created_at": AT}
             connection.execute(insert(schema.tables["subscription"]), row)
         connection.commit()
 
@@ -92,13 +87,10 @@ def test_people_of_imports_who_are_written_in_two_ways_are_one(empty: Database) 
                 row |= {"position": position, "name": f"c{position}"}
                 connection.execute(insert(fill["campaign_class"]), row)
         for number, rows in said.items():
-            made = {
-                "id": UUID(int=number).hex,
-                "campaign_id": UUID(int=1 + number // 3).hex,
-                "state": "ready",
-            }
-            made |= {"filename": "l.csv", "digest": str(number), "created_by_id": ID, "created_at": AT}
+            made: dict[str, object] = {"id": UUID(int=number).hex, "filename": "l.csv", "state": "ready"}
+            made |= {"campaign_id": UUID(int=1 + number // 3).hex, "digest": str(number), "created_by_id": ID}
             made |= {"yes": 0, "no": 0, "unsure": 0, "claim_number": 0, "attempts": 0, "notes": ["Read."]}
+            made["created_at"] = AT
             connection.execute(insert(fill["label_import"]), made)
             for example, class_, value, who in rows:
                 answer = {"import_id": made["id"], "example_id": example, "candidate_class": class_}

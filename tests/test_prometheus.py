@@ -71,7 +71,9 @@ def asked(port: int, path: str, **query: str) -> Any:
 
 
 def is_scraped(port: int, times: int) -> bool:
+    """Whether it has looked so many times. While it starts it refuses, or answers 503 in plain words."""
     try:
+        httpx.get(f"http://127.0.0.1:{port}/-/ready", timeout=30).raise_for_status()
         found = asked(port, "query", query="count_over_time(clarinet_database_up[5m])")["result"]
         up = asked(port, "query", query='up{job="clarinet"}')["result"]
     except httpx.HTTPError:

@@ -101,9 +101,13 @@ def _process(
     lines = process.stdout
 
     def listen() -> None:
-        for line in lines:
-            messages.put(line)
-        messages.put(None)
+        try:
+            for line in lines:
+                messages.put(line)
+        except UnicodeDecodeError:
+            process.kill()  # what it says is nothing that ours would say
+        finally:  # or who waits would wait for ever
+            messages.put(None)
 
     listener = threading.Thread(target=listen, daemon=True)
     try:

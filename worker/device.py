@@ -19,13 +19,14 @@ class Device:
     words: str
     memory_bytes: int | None
     memory_free_bytes: int | None
+    most_processes: int  # into which a run can be split here: a GPU or, without any, a core for each
 
 
 def look_at_device(wanted: str) -> Device:
     """What trials will train on. Asks the driver's tool: this process must not load torch."""
     if wanted != "cpu" and (tool := shutil.which("nvidia-smi")):
-        # Of several GPUs a worker trains on the first that it is given.
-        own = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+        given = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+        own = given[0]  # of several GPUs a worker trains on the first, or has its processes share them out
         try:
             found = subprocess.run(
                 [tool, *([f"--id={own}"] if own else []), *QUERY],
@@ -40,8 +41,13 @@ def look_at_device(wanted: str) -> Device:
             name, _, memory = found[0].partition(",")
             sizes = [_bytes(size, MEBIBYTE) for size in memory.split(",")]
             total, free = sizes if len(sizes) == FIGURES else (None, None)
-            return Device(name.strip()[:120], total, free)
-    return Device(f"CPU ({platform.machine()})", *_host_memory())
+            return Device(name.strip()[:120], total, free, len(given) if own else len(found))
+    return Device(f"CPU ({platform.machine()})", *_host_memory(), most_processes_without_gpu())
+
+
+def most_processes_without_gpu() -> int:
+    """A core for each, since each holds all images; two can always be tried."""
+    return max(2, os.cpu_count() or 1)
 
 
 def _host_memory() -> tuple[int | None, int | None]:

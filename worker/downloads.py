@@ -12,7 +12,10 @@ OF_HUB = "models--"  # begins the folder of a repository: models--timm--resnet18
 
 def downloaded_weights() -> list[str]:
     """Names of files in torch's cache, and of repositories in that of the Hugging Face hub, in order."""
-    found = {name[:LONGEST] for name in (*_of_torch(), *_of_hugging_face())}
+    found: set[str] = set()
+    for names in (_of_torch, _of_hugging_face):
+        with suppress(RuntimeError):  # of a user without a home
+            found.update(name[:LONGEST] for name in names())
     return sorted(found)[:MOST]
 
 

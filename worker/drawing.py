@@ -24,7 +24,7 @@ from app.clock import utc_now
 from app.errors import AppError
 from app.evaluations import service as evaluations
 from app.quality import service as quality
-from app.storage import StorageAway
+from app.storage import StorageAway, StorageRefused
 from worker.beating import renewing
 from worker.believing import believed
 from worker.context import Context
@@ -87,6 +87,13 @@ def draw_further(context: Context, campaign_id: UUID) -> None:
         _draw_further(context, further)
     except ClaimLost:
         log.warning("campaign.drawing_lost", campaign_id=str(campaign_id), drawing=further.number)
+    except StorageRefused as refusal:  # another worker's store may not; the last one says why
+        with suppress(ClaimLost), context.unit_of_work() as session:
+            if claims.is_last_attempt(session, further.claim):
+                drawings.fail_drawing(session, further, failure=refusal.sentence)
+            else:
+                claims.release(session, further.claim)
+        log.warning("campaign.drawing_refused", campaign_id=str(campaign_id), reason=str(refusal))
     except StorageAway as reason:
         with suppress(ClaimLost), context.unit_of_work() as session:
             claims.hand_back(session, further.claim)

@@ -63,9 +63,12 @@ def device_trouble(wanted: str) -> str | None:
 
 def _no_room(settings: Settings) -> str | None:
     path, min_free_mb = settings.data_dir, settings.min_free_mb
-    if settings.s3_bucket:  # what is kept of it is worth less than a training
-        cache_of(settings).make_room(min_free_mb * MEGABYTE)
-    free_mb = shutil.disk_usage(path).free / MEGABYTE
+    try:
+        if settings.s3_bucket:  # what is kept of it is worth less than a training
+            cache_of(settings).make_room(min_free_mb * MEGABYTE)
+        free_mb = shutil.disk_usage(path).free / MEGABYTE
+    except OSError as error:
+        return f"The disk of {error.filename or path} cannot be looked at: {error.strerror}."
     if free_mb >= min_free_mb:
         return None
     return (
@@ -97,6 +100,9 @@ def _other_folder(database: Database, storage: Storage) -> str | None:
 
 
 def _no_weights(folder: Path | None) -> str | None:
-    if folder is None or folder.is_dir():
-        return None
+    try:
+        if folder is None or folder.is_dir():
+            return None
+    except OSError as error:  # a folder around it that is closed to us
+        return f"CLARINET_WEIGHTS_DIR is {folder}, which cannot be looked into: {error.strerror}."
     return f"CLARINET_WEIGHTS_DIR is {folder}, and there is no such folder."

@@ -21,6 +21,8 @@ from worker.outages import OUTAGES
 DEVICE_S = 30.0  # for which what the driver's tool said is new enough
 FITNESS_S = 15.0  # and what was seen of folder and disk
 
+NOT_SEEN = "This machine could not be looked at: {}."
+
 log = structlog.get_logger()
 
 
@@ -32,6 +34,7 @@ class Heartbeat:
         self.name = name
         self.queues = ",".join(queues)
         self._trains = QUEUE_OF[TRAIN_TRIAL] in queues
+        self._trains_itself = context.settings.launcher == "local"  # a cluster's jobs have GPUs of their own
         self._started_at = utc_now()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -52,8 +55,7 @@ class Heartbeat:
                 device = look_at_device(self.context.settings.device)
                 looked = time.monotonic()
             if self._trains and time.monotonic() - tried >= FITNESS_S:
-                trouble = trouble_here(self.context.settings)
-                weights = downloaded_weights()
+                trouble, weights = self._looked()
                 tried = time.monotonic()
             machine = Machine(
                 host=platform.node()[:120],
@@ -63,6 +65,7 @@ class Heartbeat:
                 memory_free_bytes=device.memory_free_bytes,
                 started_at=self._started_at,
                 weights=weights,
+                most_processes=device.most_processes if self._trains_itself else 0,
             )
             try:
                 with self.context.unit_of_work() as session:
@@ -79,4 +82,15 @@ class Heartbeat:
                         note_trouble(session, machine.process, trouble)
             except OUTAGES:
                 log.warning("worker.beat_failed", worker=self.name, exc_info=True)
+            except Exception:
+                # The edge of a thread: without it the worker would count as gone while it works.
+                log.exception("worker.beat_failed", worker=self.name)
             self._ended.wait(BEAT_S)
+
+    def _looked(self) -> tuple[str | None, list[str] | None]:
+        """What keeps this machine from training, in a sentence, and the trained weights that it has."""
+        try:
+            return trouble_here(self.context.settings), downloaded_weights()
+        except (OSError, RuntimeError) as error:  # of a folder that nobody may enter, of a home that is none
+            log.warning("worker.not_looked_at", worker=self.name, exc_info=True)
+            return NOT_SEEN.format(error), None

@@ -29,7 +29,7 @@ from app.datasets.looks import Stored, looks_of_stored, positions_to_look_at
 from app.datasets.models import Dataset, DatasetState, DatasetVersion
 from app.datasets.there import There
 from app.datasets.uploads import upload_prefix
-from app.storage import StorageAway, StoredFileMissing
+from app.storage import StorageAway, StorageRefused, StoredFileMissing
 from app.stores.folder import FolderStorage
 from clarinet.files.refusal import MOST_NAMED
 from clarinet.recipes.choices import Looks
@@ -90,6 +90,9 @@ def _import_once(context: Context, model: Imported, row_id: UUID) -> None:
     except ImportInterrupted as reason:
         _hand_back(context, work, counts=not context.is_stopping())
         log.warning("dataset.import_interrupted", **about, reason=str(reason))
+    except StorageRefused as refusal:
+        _refuse(context, work, refusal)
+        log.warning("dataset.import_refused", **about, reason=str(refusal))
     except StorageAway as reason:
         _hand_back(context, work, counts=False)
         log.warning("dataset.import_interrupted", **about, reason=str(reason))
@@ -281,6 +284,17 @@ def _hand_back(context: Context, work: Work, *, counts: bool) -> None:
     except ClaimLost:
         pass  # somebody has it already
     context.storage.delete_tree(work.prefix)
+
+
+def _refuse(context: Context, work: Work, refusal: StorageRefused) -> None:
+    """Let another worker try it whose store may not refuse it; the last one says why."""
+    with context.reading() as session:
+        is_last = claims.is_last_attempt(session, work.claim)
+    with suppress(StorageAway):  # which may refuse to delete, too: upkeep will
+        if is_last:
+            _fail(context, work, ImportFailed(refusal.sentence))
+        else:
+            _hand_back(context, work, counts=True)
 
 
 def _fail(context: Context, work: Work, failure: ImportFailed) -> None:

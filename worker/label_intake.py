@@ -22,16 +22,22 @@ from app.clock import utc_now
 from app.journal.writing import ADDRESS
 from app.labels import service as labels
 from app.labels.models import ImportState, LabelImport
-from app.storage import StorageAway, StoredFileMissing
+from app.storage import StorageAway, StorageRefused, StoredFileMissing
 from app.stores.folder import FolderStorage
 from clarinet.files.refusal import MOST_NAMED
 from clarinet.recipes.counting import many
 from worker.apart import ImportFailed, ImportInterrupted, read_apart
 from worker.beating import beating, renewing
 from worker.context import Context
+from worker.outages import OUTAGES
 
 ROWS_AT_ONCE = 5000  # per transaction: about 0.2 s during which SQLite's other writers wait
 MODULE = "app.labels.importing"
+
+_BROKEN = (
+    '"{name}" could not be taken in because of a fault on our side, of which the log says more. '
+    "Nothing was stored."
+)
 
 log = structlog.get_logger()
 
@@ -74,6 +80,16 @@ def import_labels(
     except ImportInterrupted as reason:
         _hand_back(context, work, counts=not context.is_stopping())
         log.warning("labels.import_interrupted", import_id=str(import_id), reason=str(reason))
+    except StorageRefused as refusal:
+        # Another worker's store may not refuse it; the last one says why.
+        with context.reading() as session:
+            is_last = claims.is_last_attempt(session, work.claim)
+        if is_last:
+            _fail(context, work, ImportFailed(refusal.sentence))
+        else:
+            _hand_back(context, work, counts=True)
+        log.warning("labels.import_refused", import_id=str(import_id), reason=str(refusal))
+        return  # which would refuse the sweep, too
     except StorageAway as reason:
         _hand_back(context, work, counts=False)
         log.warning("labels.import_interrupted", import_id=str(import_id), reason=str(reason))
@@ -81,6 +97,11 @@ def import_labels(
         failure = reason if isinstance(reason, ImportFailed) else ImportFailed(str(reason))
         _fail(context, work, failure)
         log.info("labels.import_failed", import_id=str(import_id), faults=len(failure.faults))
+    except (*OUTAGES, OSError, MemoryError):
+        raise  # of this machine: the lease runs out, and another attempt may succeed
+    except Exception:  # the edge of the job: our own mistake, which would be made at each attempt
+        log.exception("labels.import_broke", import_id=str(import_id))
+        _fail(context, work, ImportFailed(_BROKEN.format(name=work.filename)))
     else:
         log.info("labels.import_ended", import_id=str(import_id), answers=counts.total())
     _sweep(context, import_id)
@@ -117,6 +138,7 @@ def _import(
     }
     result = read(MODULE, request, name=work.filename, beat=lambda _message: _renew(context, work))
     faults: list[Fault] = [(number, why) for number, why in result["faults"]]
+    work.pictures.has_ids = result.get("has_ids", False)
     written = 0
     before = labels.Before()
     for rows in labels.read_rows(folder, work.rows, chunk=ROWS_AT_ONCE):
@@ -141,10 +163,10 @@ def _import(
 
 
 def _settle(context: Context, work: Work, result: Mapping[str, Any], written: int) -> Counter[AnswerValue]:
-    """Let what was stored count, if nobody contradicts themselves, or where that is left out.
+    """Let what was stored count, if it contradicts nothing, or where that is left out.
 
     Raises:
-        ImportFailed: a contradiction.
+        ImportFailed: it contradicts itself, or an earlier import.
     """
     noun = result["noun"]
     with context.unit_of_work() as session:
@@ -156,7 +178,7 @@ def _settle(context: Context, work: Work, result: Mapping[str, Any], written: in
         session.refresh(campaign, ["classes"])
         made.noun = noun  # what it is compared with tells its own lines, or tasks, too
         settled = labels.settle(session, made, campaign)
-        if settled.left_out and not work.upload.get("leave_out"):
+        if settled.faults and not work.upload.get("leave_out"):
             raise _refusal(noun, settled.faults, mend=labels.MEND)
         labels.finish_import(
             session,

@@ -2,7 +2,8 @@
 
 A job trains as a worker does: it claims the trial, holds its lease and writes its end. So the row says how it
 is, and the cluster is told what to start and no more. A message that comes again starts no second job while
-one of that name is there; and of two the second finds the trial claimed.
+one of that name is there; and of two the second finds the trial claimed. Jobs that end without a claim are
+counted: each of them is followed later than the one before it, and the trial fails after some.
 """
 
 import subprocess
@@ -45,8 +46,19 @@ def launch_trial(context: Context, trial_id: UUID) -> None:
             log.info("trial.not_free", trial_id=str(trial_id))
             return
         trial = trials.load_trial(session, trial_id)
+        if not trials.may_launch(trial, now=utc_now()):
+            log.info("trial.launch_rests", trial_id=str(trial_id), launches=trial.launches)
+            return
         name, job = job_of(settings, trial, trial.run.processes)
-    taken = _by_kubernetes(job) if settings.launcher == "kubernetes" else _by_slurm(settings, name, job)
+    try:
+        taken = _by_kubernetes(job) if settings.launcher == "kubernetes" else _by_slurm(settings, name, job)
+    except NotLaunched as refusal:
+        with context.unit_of_work() as session:
+            trials.note_not_launched(session, trial_id, reason=f"{refusal}.", now=utc_now())
+        raise
+    if taken:
+        with context.unit_of_work() as session:
+            trials.note_launch(session, trial_id, now=utc_now())
     log.info("trial.launched" if taken else "trial.launched_before", trial_id=str(trial_id), job=name)
 
 

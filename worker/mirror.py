@@ -69,7 +69,10 @@ class Mirror:
 
     def _watch(self) -> None:
         while not self._ended.wait(self._every_s):
-            self._keep()
+            try:
+                self._keep()
+            except OSError:  # of this machine's disk; the next look, or the last one, may read it
+                log.warning("storage.not_kept", key=self._key, exc_info=True)
 
     def _keep(self) -> None:
         about = self.folder.about(self._key)

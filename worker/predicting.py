@@ -15,6 +15,7 @@ from functools import partial
 from uuid import UUID
 
 import structlog
+from sqlalchemy.orm import Session
 
 from app import claims
 from app.claims import Claim, ClaimLost
@@ -31,7 +32,7 @@ from app.registry.predicting import DIGITS, Predicted, served
 from app.registry.prediction_models import Prediction, PredictionState
 from app.registry.predictor import Predictor, Sent, Served, awaited
 from app.registry.service import ONNX
-from app.storage import StorageAway, StoredFileMissing
+from app.storage import StorageAway, StorageRefused, StoredFileMissing
 from clarinet.files.tables import guarded
 from worker.beating import Stopped, beating, renewing
 from worker.believing import file_of
@@ -105,19 +106,27 @@ def predict_dataset(context: Context, prediction_id: UUID) -> None:
         log.warning("prediction.lost", **about)
         if prefix is not None:
             _sweep(context, claim, prefix)
+    except StorageRefused as refusal:  # another worker's store may not; the last one says why
+        with suppress(ClaimLost), context.unit_of_work() as session:
+            if claims.is_last_attempt(session, claim):
+                _fail(session, claim, refusal.sentence)
+            else:
+                claims.release(session, claim, state=PredictionState.QUEUED)
+        log.warning("prediction.refused", **about, reason=str(refusal))
     except (Stopped, StorageAway) as reason:
         with suppress(ClaimLost), context.unit_of_work() as session:
             claims.hand_back(session, claim, state=PredictionState.QUEUED)
         log.warning("prediction.handed_back", **about, reason=str(reason))
     except AppError as refusal:
         with suppress(ClaimLost), context.unit_of_work() as session:
-            now = utc_now()
-            claims.release(
-                session, claim, state=PredictionState.FAILED, failure=refusal.detail, finished_at=now
-            )
+            _fail(session, claim, refusal.detail)
         log.info("prediction.failed", **about, reason=refusal.detail)
     else:
         log.info("prediction.ended", **about, images=work.images)
+
+
+def _fail(session: Session, claim: Claim, failure: str) -> None:
+    claims.release(session, claim, state=PredictionState.FAILED, failure=failure, finished_at=utc_now())
 
 
 def _claim(context: Context, prediction_id: UUID) -> Claim | None:

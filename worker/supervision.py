@@ -33,7 +33,10 @@ CHECKPOINT_GRACE_S = 20.0  # for a checkpoint, when the trial goes on elsewhere;
 CANCEL_GRACE_S = 5.0
 SHOWN_LINES = 12
 OVERDUE = "Training took longer than the limit of {:g} h and was stopped."
-STALLED = "The training made no step for {} s and was stopped."
+STALLED = (
+    "The training did not get on for {} s and was stopped. Where a step takes so long here, raise "
+    "CLARINET_STALL_TIMEOUT_S of this worker."
+)
 OUT_OF_MEMORY = (
     "The memory of this machine ran out, and the system stopped the training. Give the machine more memory, "
     "let it do less at once, or choose a smaller batch."

@@ -12,6 +12,7 @@ from uuid import UUID
 import numpy as np
 import structlog
 from numpy.typing import NDArray
+from sqlalchemy.orm import Session
 
 from app import claims
 from app.claims import Claim, ClaimLost
@@ -21,7 +22,7 @@ from app.mistakes import umaps
 from app.mistakes.models import Umap, UmapState
 from app.registry.kept_pictures import kept_pictures
 from app.registry.models import Model
-from app.storage import StorageAway
+from app.storage import StorageAway, StorageRefused
 from worker.apart import ImportFailed, ImportInterrupted, read_apart
 from worker.beating import Stopped, beating, renewing
 from worker.context import Context
@@ -60,6 +61,13 @@ def make_umap(context: Context, umap_id: UUID) -> None:
             )
     except ClaimLost:
         log.warning("umap.lost", **about)
+    except StorageRefused as refusal:  # another worker's store may not; the last one says why
+        with suppress(ClaimLost), context.unit_of_work() as session:
+            if claims.is_last_attempt(session, claim):
+                _fail(session, claim, refusal.sentence)
+            else:
+                claims.release(session, claim, state=UmapState.QUEUED)
+        log.warning("umap.refused", **about, reason=str(refusal))
     except (Stopped, StorageAway) as reason:
         with suppress(ClaimLost), context.unit_of_work() as session:
             claims.hand_back(session, claim, state=UmapState.QUEUED)
@@ -70,12 +78,14 @@ def make_umap(context: Context, umap_id: UUID) -> None:
         log.warning("umap.interrupted", **about, reason=str(reason))
     except AppError as refusal:
         with suppress(ClaimLost), context.unit_of_work() as session:
-            claims.release(
-                session, claim, state=UmapState.FAILED, failure=refusal.detail, finished_at=utc_now()
-            )
+            _fail(session, claim, refusal.detail)
         log.info("umap.failed", **about, reason=refusal.detail)
     else:
         log.info("umap.ended", **about, took_s=round(time.monotonic() - start, 1))
+
+
+def _fail(session: Session, claim: Claim, failure: str) -> None:
+    claims.release(session, claim, state=UmapState.FAILED, failure=failure, finished_at=utc_now())
 
 
 def _make(context: Context, claim: Claim) -> tuple[str, str]:

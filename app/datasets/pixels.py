@@ -17,6 +17,7 @@ from app.storage import Storage, StoredFileDamaged
 from clarinet.files.names import NO_LABEL
 from clarinet.files.pictures import opened
 from clarinet.files.refusal import Refused
+from clarinet.recipes.doing import OnPart, silently
 
 THREADS = 4
 BATCH = 512  # images a thread takes at a time; smaller ones spend their time on handing over
@@ -82,8 +83,8 @@ class StoredImages:
         known = [NO_LABEL if place.true_class is None else place.true_class for place in self.places]
         return np.array(known, np.int64)
 
-    def load(self) -> np.ndarray:
-        """All of them, uint8 of this shape; one shard's bytes in memory at a time."""
+    def load(self, on_part: OnPart = silently) -> np.ndarray:
+        """All of them, uint8 of this shape; one shard's bytes in memory at a time. Tells when it gets on."""
         arrays = np.empty(self.shape, np.uint8)
 
         def fill(data: bytes, first: int, batch: Sequence[Place]) -> None:
@@ -98,7 +99,7 @@ class StoredImages:
                 starts = range(0, len(inside), BATCH)
                 batches = [(data, done + start, inside[start : start + BATCH]) for start in starts]
                 for _ in threads.map(lambda batch: fill(*batch), batches):
-                    pass  # raises what a thread raised
+                    on_part()  # the loop raises what a thread raised
                 done += len(inside)
         return arrays
 

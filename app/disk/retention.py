@@ -61,28 +61,38 @@ def tidy(database: Database, storage: Storage, policy: Policy, *, now: datetime)
                     gone += _tidy_trial(database, storage, trial.id, policy, now=now)
             except OSError:  # a file of somebody else's must not keep all that comes after it
                 log.warning("disk.not_tidied", trial_id=str(trial.id), exc_info=True)
-        for key in published:
+        predicted = {key: names for trial_id in some for key, names in there[trial_id].predicted.items()}
+        for key in published.intersection(predicted):
             with database.read.begin() as session:  # which begins once the folders have been looked at
-                gone += predictions.forget_lost(session, storage, key)
-    with database.write.begin() as session:
-        return gone + _tidy_snapshots(session, storage, now=now)
+                gone += predictions.forget_lost(session, storage, key, predicted[key])
+    return gone + _tidy_snapshots(database, storage, now=now)
 
 
 @dataclass(slots=True)
 class _Left:
-    """Names of what a trial has left: of its own files, and of its claims' models."""
+    """Names of what a trial has left: own files, models of its claims, predictions by their model's key."""
 
     own: set[str] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
+    predicted: dict[str, set[str]] = field(default_factory=dict)
 
 
 def _there(storage: Storage) -> dict[UUID, _Left]:
     """What each trial has left; one look at everything, because asking a bucket about each takes an hour."""
     found: dict[UUID, _Left] = {}
-    for folder, kind in ((trials.FOLDER, "own"), (registry.FOLDER, "models")):
-        for name, names in sorted(storage.names_by_folder(folder).items()):
-            with suppress(ValueError):  # not one of ours
-                setattr(found.setdefault(UUID(name), _Left()), kind, names)
+    for path in sorted(storage.paths(trials.FOLDER, 2)):
+        trial, *names = path.split("/")
+        with suppress(ValueError):  # not one of ours
+            found.setdefault(UUID(trial), _Left()).own.update(names)
+    for path in sorted(storage.paths(registry.FOLDER, 4)):
+        trial, *names = path.split("/")
+        with suppress(ValueError):
+            left = found.setdefault(UUID(trial), _Left())
+            left.models.update(names[:1])
+            match names:
+                case [model, predictions.FOLDER, prediction]:
+                    key = f"{registry.models_prefix(UUID(trial))}/{model}"
+                    left.predicted.setdefault(key, set()).add(prediction)
     return found
 
 
@@ -129,21 +139,31 @@ def _tidy_trial(
         return len(due)
 
 
-def _tidy_snapshots(session: Session, storage: Storage, *, now: datetime) -> int:
+def _tidy_snapshots(database: Database, storage: Storage, *, now: datetime) -> int:
     """Delete frozen labels that runs used which are deleted, once no other uses them."""
-    waiting = select(DeletedRun).where(
+    waiting = select(DeletedRun.number).where(
         DeletedRun.snapshot_digest.is_not(None), DeletedRun.deleted_at <= now - SNAPSHOT_REST
     )
+    with database.read.begin() as session:
+        numbers = session.scalars(waiting).all()
     gone = 0
-    for run in session.scalars(waiting):
-        key = labels.key_of(run.snapshot_digest or "")
-        is_used = select(Run.id).where(Run.snapshot_digest == run.snapshot_digest).exists()
-        if session.scalar(select(is_used)):
-            run.snapshot_digest = None  # it goes with the run that uses it
-        elif _rested(storage, key, now):
-            gone += storage.delete(key)
-            run.snapshot_digest = None
+    for number in numbers:  # each by itself: while a bucket is asked, others wait to write
+        with database.write.begin() as session:
+            gone += _tidy_snapshot(session, storage, session.get(DeletedRun, number), now=now)
     return gone
+
+
+def _tidy_snapshot(session: Session, storage: Storage, run: DeletedRun | None, *, now: datetime) -> int:
+    if run is None or run.snapshot_digest is None:  # somebody else was faster
+        return 0
+    key = labels.key_of(run.snapshot_digest)
+    is_used = select(Run.id).where(Run.snapshot_digest == run.snapshot_digest).exists()
+    if session.scalar(select(is_used)):
+        run.snapshot_digest = None  # it goes with the run that uses it
+    elif _rested(storage, key, now):
+        run.snapshot_digest = None
+        return int(storage.delete(key))
+    return 0
 
 
 def _rested(storage: Storage, key: str, now: datetime) -> bool:

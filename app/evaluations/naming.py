@@ -63,11 +63,12 @@ def confusion_of(session: Session, evaluation: Evaluation) -> Confusion | None:
         return None
     num_classes = len(evaluation.class_names)
     counts = [[0] * num_classes for _ in range(num_classes)]
-    none_of_these, unnamed, is_whole = 0, 0, True
+    none_of_these, unnamed, untold, is_whole = 0, 0, 0, True
     for row in session.execute(images_judged([evaluation.id])):
         is_right = verdict_of(row)
         is_whole = is_whole and not is_unasked(row)
         if is_right is None:
+            untold += 1
             continue
         shown = row.class_ if is_right else _most(votes.get(row.example_id, Counter()))
         if shown is None:
@@ -80,8 +81,9 @@ def confusion_of(session: Session, evaluation: Evaluation) -> Confusion | None:
     if evaluation.strata is not None:  # of a picture by its predicted class
         weights = {class_: has / max(drawn, 1) for class_, (has, drawn, _) in enumerate(evaluation.strata)}
     is_certain = is_whole and not none_of_these and not unnamed
+    beside = untold if evaluation.is_whole else None
     classes = tuple(
-        _found(name, class_, counts[class_], weights, is_certain=is_certain, is_whole=evaluation.is_whole)
+        _found(name, class_, counts[class_], weights, is_certain=is_certain, beside=beside)
         for class_, name in enumerate(evaluation.class_names)
     )
     return Confusion(tuple(map(tuple, counts)), classes, none_of_these, unnamed, is_whole)
@@ -94,13 +96,19 @@ def _found(
     weights: Mapping[int, float] | None,
     *,
     is_certain: bool,
-    is_whole: bool,
+    beside: int | None,
 ) -> Found:
+    """What is known of a class.
+
+    `beside`: pictures of the target of which nobody could tell anything, each of which may show the class;
+    None: the target has more than were asked about.
+    """
     shown, right = sum(row), row[class_]
     if not shown:
         return Found(name, 0, 0, None, None)
     if weights is None:
-        interval = accuracy_interval(right, shown, shown if is_whole else None) if is_certain else None
+        population = None if beside is None else shown + beside
+        interval = accuracy_interval(right, shown, population) if is_certain else None
         return Found(name, shown, right, right / shown, interval)
     weighted = [count * weights.get(predicted, 0.0) for predicted, count in enumerate(row)]
     total = sum(weighted)

@@ -160,14 +160,17 @@ def delete_prediction(
         storage.delete_tree(prefix)
 
 
-def forget_lost(session: Session, storage: Storage, model_key: str) -> int:
+def forget_lost(session: Session, storage: Storage, model_key: str, there: set[str]) -> int:
     """Delete files of a model's predictions that no row knows: who wrote them died after they were deleted.
 
-    A row is there before its first file. Gives how many folders went.
+    Gives how many folders went.
+
+    Args:
+        session: begun after one has looked what is there. A row is there before its first file.
+        storage: where the files are.
+        model_key: of the model.
+        there: the names of folders of its predictions.
     """
-    there = storage.names(f"{model_key}/{FOLDER}")
-    if not there:
-        return 0
     known = session.scalars(select(Prediction.id).join(Model).where(Model.key == model_key))
     lost = there - {str(row_id) for row_id in known}
     for name in lost:

@@ -165,6 +165,10 @@ class Trial(Claimable, Base):
     setback: Mapped[str | None] = mapped_column(Text)
     not_before: Mapped[datetime | None]  # until then nobody takes it after a setback
     avoided: Mapped[list[str]] = mapped_column(default=list, server_default="[]")  # workers that set it back
+    launches: Mapped[int] = mapped_column(
+        default=0, server_default="0"
+    )  # as jobs of a cluster, since a claim
+    launched_at: Mapped[datetime | None]  # the last of them
 
     run: Mapped[Run] = relationship(lazy="raise", back_populates="trials")
 
@@ -266,3 +270,5 @@ class Worker(Base):
     # Names of trained weights that were downloaded there; None: nobody looked.
     weights: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     trouble: Mapped[str | None] = mapped_column(Text)  # why it takes no trainings, in a sentence
+    # Into so many it can split a run: its GPUs, else its cores. 0: it trains nothing itself; None: not told.
+    most_processes: Mapped[int | None]

@@ -13,7 +13,7 @@ from app.claims import Claim
 from app.runs import configs
 from app.runs.models import Priority, Run, Trial, TrialState
 from app.runs.trials import claim_trial, free
-from app.runs.workers import live_workers, own_version, worker_of
+from app.runs.workers import able_workers, can_split, live_workers, own_version, worker_of
 
 log = structlog.get_logger()
 
@@ -55,18 +55,19 @@ def claim_next(
     """Take the trial whose turn it is; None if nothing waits that this process can train.
 
     What a later version asks for, with settings that this one does not know, is left to its workers. So is
-    what this worker could not train before, while another one of its version is there that has not tried it.
+    a run in more processes than this worker has GPUs for, and what this worker could not train before, while
+    another one of its version is there that could and has not tried it.
     """
     known: list[UUID] = []
     left = 0
     worker = worker_of(by)
-    able = {
-        found.process
-        for found in live_workers(session, now=now)
-        if not found.trouble and found.version == own_version()  # another one may not know the settings
-    }
-    for trial_id, config, avoided in session.execute(_in_order(now).add_columns(Run.config, Trial.avoided)):
-        if worker in avoided and able.difference(avoided, {worker}):
+    live = live_workers(session, now=now)
+    own = next((found for found in live if found.process == worker), None)
+    asked = _in_order(now).add_columns(Run.config, Run.processes, Trial.avoided)
+    for trial_id, config, processes, avoided in session.execute(asked):
+        if own is not None and not can_split(own, processes):
+            continue
+        if worker in avoided and able_workers(live, processes).difference(avoided, {worker}):
             continue
         if knows(config):
             known.append(trial_id)

@@ -81,7 +81,7 @@ def retry_failed(
         trial.state, trial.failure, trial.finished_at = TrialState.QUEUED, None, None
         trial.attempts, trial.excused_s = 0, trained_seconds(session, trial.id)
         trial.fault, trial.setbacks, trial.setback, trial.not_before = None, 0, None, None
-        trial.avoided = []
+        trial.avoided, trial.launches = [], 0
         trial.target_accuracy, trial.last_metric = None, without_figures(trial.last_metric)
     _note(session, run, by, tried_again=[trial.seed for trial in failed])
     _send(session, run, now)

@@ -12,7 +12,7 @@ from app import claims, jobs
 from app.claims import MAX_ATTEMPTS, Claim, unclaimed
 from app.runs.faults import MAX_SETBACKS, Fault, last_words, pause_after
 from app.runs.models import Metric, Run, Trial, TrialState, kept_of
-from app.runs.workers import live_workers
+from app.runs.workers import able_workers, live_workers
 from clarinet.recipes.doing import Doing
 
 # A queued trial is nudged again this soon when a worker idles (its message was lost), else this seldom.
@@ -27,6 +27,10 @@ FOLDER = "trials"  # in storage
 LOG, CHECKPOINT = "log.txt", "checkpoint.safetensors"  # of a trial, in its folder
 
 UNFINISHED = (TrialState.QUEUED, TrialState.RUNNING)
+UNCLAIMED = (
+    "The cluster started jobs for it, and {} of them ended before they began to train. Their own logs say "
+    "why; CLARINET_LAUNCHER_TEMPLATE describes them."
+)
 LOST = "The process that trained was lost {attempts} times; it was not tried again."
 
 
@@ -102,7 +106,52 @@ def claim_trial(session: Session, trial_id: UUID, *, by: str, now: datetime) -> 
         now=now,
         state=TrialState.RUNNING,
         started_at=func.coalesce(Trial.started_at, now),
+        launches=0,
         **DOING_NOTHING,
+    )
+
+
+def may_launch(trial: Trial, *, now: datetime) -> bool:
+    """Whether a job may be asked for: each that ended without a claim is followed later than the last."""
+    return (
+        trial.launched_at is None
+        or not trial.launches
+        or trial.launched_at + pause_after(trial.launches) <= now
+    )
+
+
+def note_launch(session: Session, trial_id: UUID, *, now: datetime) -> None:
+    """Count a job that a cluster has taken for a trial that waits.
+
+    One more than the first means that the job before it ended and never had the trial. After MAX_SETBACKS of
+    those the trial fails: this last job finds nothing to do.
+    """
+    launches = session.scalar(
+        update(Trial)
+        .where(Trial.id == trial_id, *free(now))
+        .values(launches=Trial.launches + 1, launched_at=now)
+        .returning(Trial.launches),
+        execution_options={"synchronize_session": False},
+    )
+    if launches is None or launches == 1:  # somebody has it by now, or nothing is wrong
+        return
+    ended, reason = launches - 1, UNCLAIMED.format(launches - 1)
+    if ended >= MAX_SETBACKS:
+        failed = {"state": TrialState.FAILED, "failure": reason, "finished_at": now}
+        _note_waiting(session, trial_id, now, fault=Fault.MACHINE, **failed)
+    else:
+        _note_waiting(session, trial_id, now, fault=Fault.MACHINE, setback=reason, not_before=now)
+
+
+def note_not_launched(session: Session, trial_id: UUID, *, reason: str, now: datetime) -> None:
+    """Say why a cluster took no job for a trial that waits; it is asked again."""
+    _note_waiting(session, trial_id, now, fault=Fault.PASSING, setback=_stored(reason), not_before=now)
+
+
+def _note_waiting(session: Session, trial_id: UUID, now: datetime, **values: Any) -> None:
+    session.execute(
+        update(Trial).where(Trial.id == trial_id, *free(now)).values(**values),
+        execution_options={"synchronize_session": False},
     )
 
 
@@ -185,17 +234,21 @@ def set_back(
     """Queue a trial again that the worker `by` could not train, through no fault of the trial's.
 
     It rests for a while; then another worker takes it, where there is one. Its attempts stay. One that
-    machines set back MAX_SETBACKS times fails instead; what passes counts for nothing. Gives what it is now.
+    machines set back MAX_SETBACKS times fails instead, unless a worker is there that could train it and has
+    not tried; what passes counts for nothing. Gives what it is now.
 
     Raises:
         ClaimLost: the trial is not ours any more.
     """
-    setbacks, avoided = session.execute(
-        select(Trial.setbacks, Trial.avoided).where(Trial.id == claim.id)
+    setbacks, avoided, processes = session.execute(
+        select(Trial.setbacks, Trial.avoided, Run.processes)
+        .join(Run, Run.id == Trial.run_id)
+        .where(Trial.id == claim.id)
     ).one()
     if fault is Fault.MACHINE:
-        setbacks, avoided = setbacks + 1, sorted({*avoided, by})
-    if setbacks >= MAX_SETBACKS:
+        setbacks, avoided = min(setbacks + 1, MAX_SETBACKS), sorted({*avoided, by})
+    untried = able_workers(live_workers(session, now=now), processes).difference(avoided)
+    if setbacks >= MAX_SETBACKS and not untried:
         fail_trial(session, claim, reason=last_words(reason, avoided), fault=fault, now=now)
         return TrialState.FAILED
     _release(

@@ -10,10 +10,15 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from app.runs.faults import WORDS
-from app.runs.models import Metric, Run, Trial, TrialState
+from app.runs.models import Metric, Run, Trial, TrialState, Worker
 from app.runs.shares import odd_shares
 from app.runs.summary import is_set_back
-from app.runs.workers import SEEN, training_workers
+from app.runs.workers import SEEN, can_split, training_workers
+
+TOO_FEW = (
+    "The run trains in {} processes, each on a GPU of its own (CLARINET_GPUS) or, without GPUs, a core. "
+    "This worker has {}."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +50,7 @@ class Details:
 class Silence:
     """Nobody takes trainings: how long ago somebody was seen, in seconds; None: never.
 
-    Where workers are there, `troubles` says by host why each of them takes none.
+    Where workers are there, `troubles` says by host why each of them takes none, or not this one.
     """
 
     seconds: float | None
@@ -94,8 +99,17 @@ def silent_workers_since(session: Session, run: Run, *, now: datetime) -> Silenc
     if age > SEEN:
         return Silence(age.total_seconds())
     here = [worker for worker in workers if worker.seen_at > now - SEEN]
-    troubles = tuple((worker.host or worker.name, worker.trouble) for worker in here if worker.trouble)
+    told = [(worker.host or worker.name, _trouble(worker, run)) for worker in here]
+    troubles = tuple((host, trouble) for host, trouble in told if trouble)
     return Silence(0.0, troubles) if len(troubles) == len(here) else None
+
+
+def _trouble(worker: Worker, run: Run) -> str | None:
+    """Why a worker does not take a run."""
+    leaves_it_to_a_cluster = worker.most_processes == 0
+    if worker.trouble or leaves_it_to_a_cluster or can_split(worker, run.processes):
+        return worker.trouble
+    return TOO_FEW.format(run.processes, worker.most_processes)
 
 
 def _per_class(classes: Sequence[str], results: Sequence[dict[str, Any]]) -> list[tuple[str, float | None]]:

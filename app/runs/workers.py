@@ -2,6 +2,7 @@
 
 import platform
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -31,6 +32,7 @@ class Machine:
     """What a worker runs on; the memory is that of its GPU, or else of the host.
 
     `weights` are the names of trained weights that were downloaded there; None: nobody looked.
+    `most_processes` is into how many it can split a run, 0 where it leaves trainings to a cluster.
     """
 
     host: str
@@ -40,6 +42,7 @@ class Machine:
     memory_free_bytes: int | None
     started_at: datetime
     weights: list[str] | None = None
+    most_processes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,24 @@ def trains(worker: Worker) -> bool:
 def live_workers(session: Session, *, now: datetime) -> list[Worker]:
     """Workers that take trainings and were consuming a moment ago."""
     return [worker for worker in training_workers(session) if worker.seen_at > now - SEEN]
+
+
+def can_split(worker: Worker, processes: int) -> bool:
+    """Whether it can train a run in so many processes, as far as it told."""
+    return worker.most_processes is None or worker.most_processes >= processes
+
+
+def able_workers(workers: Sequence[Worker], processes: int) -> set[str]:
+    """The processes of those that could train a run now, in so many processes of its own.
+
+    One of another version may not know the settings of a run, and one in trouble takes nothing.
+    """
+    version = own_version()
+    return {
+        each.process
+        for each in workers
+        if not each.trouble and each.version == version and can_split(each, processes)
+    }
 
 
 def weights_of_workers(session: Session, *, now: datetime) -> list[str]:

@@ -95,9 +95,13 @@ class FolderStorage(Storage):
         except (FileNotFoundError, NotADirectoryError):
             return set()
 
-    def names_by_folder(self, prefix: str) -> dict[str, set[str]]:
+    def paths(self, prefix: str, depth: int) -> set[str]:
         """As Storage has it; of empty folders, too."""
-        return {name: self.names(f"{prefix}/{name}") for name in self.names(prefix)}
+        names = self.names(prefix)
+        if depth == 1:
+            return names
+        inside = {f"{name}/{path}" for name in names for path in self.paths(f"{prefix}/{name}", depth - 1)}
+        return names | inside
 
     def move(self, key: str, to: str) -> None:
         """As Storage has it."""

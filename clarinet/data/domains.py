@@ -19,6 +19,7 @@ from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import ModelSpec, spec_for
 from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.doing import OnPart, silently
 from clarinet.recipes.fitting import sees_ink
 from clarinet.recipes.scoring import ScoredOn
 
@@ -50,6 +51,7 @@ class Domains:
         scored_on: which these are.
         own: network and distortion that the caller brought in the place of the config's.
         group: the processes that train on it together, each with all of it.
+        on_part: called after each part of what is done to many images.
     """
 
     spec: ModelSpec
@@ -76,6 +78,7 @@ class Domains:
     scored_on: ScoredOn
     own: Own = NOTHING
     group: Group = ALONE
+    on_part: OnPart = silently
 
     @property
     def grey_to_colour(self) -> bool:
@@ -90,7 +93,13 @@ class Domains:
 
 
 def prepare(
-    data: TrainData, config: TrainConfig, device: torch.device, own: Own = NOTHING, group: Group = ALONE
+    data: TrainData,
+    config: TrainConfig,
+    device: torch.device,
+    own: Own = NOTHING,
+    group: Group = ALONE,
+    *,
+    on_part: OnPart = silently,
 ) -> Domains:
     """Check the data against the setting and bring it to the network's size and the device.
 
@@ -98,6 +107,7 @@ def prepare(
         data, config, device: of the run.
         own: what its caller brought.
         group: the processes that train on it together.
+        on_part: as in Domains.
 
     Raises:
         DataError: the setting needs labels that are not there, or all of them say the same.
@@ -123,14 +133,15 @@ def prepare(
     no_classes = classes_by_image(
         example[complementary_rows], complementary[complementary_rows], len(data.source_images)
     )
-    target = pixels_of(data.target_images, spec, device)
+    target = pixels_of(data.target_images, spec, device, on_part=on_part)
     test: Pixels | None = target
     if data.target_test_images is not data.target_images:
-        test = None if data.target_test_images is None else pixels_of(data.target_test_images, spec, device)
+        tests = data.target_test_images
+        test = None if tests is None else pixels_of(tests, spec, device, on_part=on_part)
     scored_rows, test_labels = _scored(data)
     return Domains(
         spec=spec,
-        source=pixels_of(data.source_images, spec, device),
+        source=pixels_of(data.source_images, spec, device, on_part=on_part),
         target=target,
         source_is_grey=_is_grey(data.source_images) or spec.sees_ink,
         target_is_grey=_is_grey(data.target_images),
@@ -153,6 +164,7 @@ def prepare(
         scored_on=data.scored_on,
         own=own,
         group=group,
+        on_part=on_part,
     )
 
 

@@ -12,6 +12,7 @@ from clarinet.data.inputs import Inputs
 from clarinet.data.seeding import Shuffle, on_device
 from clarinet.data.streams import ImageStream
 from clarinet.networks.classifier import ModelSpec
+from clarinet.recipes.doing import OnPart, silently
 from clarinet.recipes.errors import DataError
 
 READERS = min(4, os.cpu_count() or 1)  # threads of a stream; decoding releases Python's lock
@@ -63,16 +64,19 @@ Pixels = Tensor | StreamedImages
 """The images of a domain: a uint8 tensor (N, C, S, S) on the device, or what is read like one."""
 
 
-def pixels_of(images: Tensor | ImageStream, spec: ModelSpec, device: torch.device) -> Pixels:
+def pixels_of(
+    images: Tensor | ImageStream, spec: ModelSpec, device: torch.device, *, on_part: OnPart = silently
+) -> Pixels:
     """A tensor of any image size resized as a whole onto the device, a stream as it is needed.
 
     Args:
         images: uint8 (N, H, W) or (N, H, W, 3).
         spec: of the network, whose S and C they get.
         device: where the network is.
+        on_part: called after some of a tensor.
     """
     if isinstance(images, Tensor):
-        return resized(images, spec).to(device)
+        return resized(images, spec, on_part=on_part).to(device)
     return StreamedImages(images, spec, device)
 
 

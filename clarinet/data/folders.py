@@ -20,6 +20,7 @@ from clarinet.files.looks import looks_of_files
 from clarinet.files.names import (
     NO_LABEL,
     as_listed,
+    class_lines,
     classes_in_order,
     numbers_among,
     require_distinct_classes,
@@ -179,7 +180,9 @@ def files_of(folder: Path, *, skip_bad: bool = False, class_names: Sequence[str]
     images = {path: file for path, file in below.items() if is_image(file)}
     counting, doubles = split_off_doubles(images)
     files = {path: images[path] for path in counting}
-    placement = place(files, str(folder), class_names=class_names)
+    path = class_list(below)
+    listed = [] if path is None else class_lines(below[path].read_text(encoding="utf-8", errors="replace"))
+    placement = place(files, str(folder), class_names=class_names, listed=listed)
     placed = placement.placed if skip_bad else placement.require_all()
     left_out = list(placement.refused)
     if skip_bad:
@@ -188,15 +191,14 @@ def files_of(folder: Path, *, skip_bad: bool = False, class_names: Sequence[str]
         left_out += unreadable.values()
     if not placed:
         raise DataError(f"{folder} holds no images; expected train/CLASS/*.png, or CLASS/*.png")
-    remarks, listed, path = [*placement.remarks, *doubles_told(doubles)], [], class_list(below)
+    remarks = [*placement.remarks, *doubles_told(doubles)]
     if placement.around:
         remarks.append(around_told(placement.around))
     others = no_pictures_told([name for name in below if name not in images and name != path])
-    if path is not None:
-        listed = below[path].read_text(encoding="utf-8", errors="replace").split("\n")
-        if as_listed({one.class_name for one in placed if one.class_name is not None}, listed) is None:
-            remarks.append(f'"{path}" does not list the classes of the images; left out')
-            listed = []
+    names = {one.class_name for one in placed if one.class_name is not None}
+    if path is not None and as_listed(names, listed) is None:
+        remarks.append(f'"{path}" does not list the classes of the images; left out')
+        listed = []
     return FolderFiles(folder, files, placed, listed, remarks, left_out, others)
 
 

@@ -11,6 +11,7 @@ from clarinet.data.joining import joined
 from clarinet.networks.backbones import IMAGENET_MEAN, IMAGENET_SPREAD
 from clarinet.networks.classifier import ModelSpec
 from clarinet.recipes.choices import Greying, InputNormalisation
+from clarinet.recipes.doing import OnPart, silently
 
 CHUNK_PIXELS = 2**22  # resized at once: bounds the float copy to some 100 MB
 BAND_PIXELS = 2**20  # of a single image that is larger
@@ -21,7 +22,7 @@ LEAST_INK = 25.5  # distance that is black on white: smaller ones, on a plain im
 TIE = 2.0**-20  # far above float64's rounding, far below what a weighted mean of bytes can mean
 
 
-def resized(images: Tensor, spec: ModelSpec) -> Tensor:
+def resized(images: Tensor, spec: ModelSpec, *, on_part: OnPart = silently) -> Tensor:
     """Bring images to the network's size and channels, bilinearly and smoothed where they shrink.
 
     An image that is not square becomes so: nothing is cut off, its proportions change.
@@ -29,6 +30,7 @@ def resized(images: Tensor, spec: ModelSpec) -> Tensor:
     Args:
         images: uint8, (N, H, W) or (N, H, W, 3).
         spec: the network.
+        on_part: called after some of them.
 
     Returns:
         uint8, (N, C, S, S). Grey is replicated for a colour network, colour becomes grey for a grey one as
@@ -41,7 +43,13 @@ def resized(images: Tensor, spec: ModelSpec) -> Tensor:
     if planes.shape[2:] == size and planes.shape[1] == spec.channels:
         return planes.contiguous()
     chunk = max(1, CHUNK_PIXELS // max(planes[0, 0].numel(), spec.image_size**2))
-    return joined((_resized_chunk(part, spec) for part in torch.split(planes, chunk)), len(planes))
+
+    def chunks() -> Iterator[Tensor]:
+        for part in torch.split(planes, chunk):
+            yield _resized_chunk(part, spec)
+            on_part()
+
+    return joined(chunks(), len(planes))
 
 
 def _resized_chunk(planes: Tensor, spec: ModelSpec) -> Tensor:

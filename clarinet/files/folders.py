@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from clarinet.files.names import NO_LABEL, alike_paths, in_a_row, numbers_among, same_path
-from clarinet.files.pairs import without_marks
+from clarinet.files.pairs import CLASS_LIST, without_marks
 from clarinet.files.refusal import Refused, require_none
 from clarinet.files.splits import SPLITS, split_word, splits_of
 
 BELOW_A_CLASS = 2  # parts of a path, once wrapping folders and the split are taken off
-CLASS_LIST = "classes.txt"  # a class a line, in the order that counts them
 CAMERA = "dcim"  # what cameras and phones call the folder of all their pictures
 _OF_CAMERA = re.compile(r"\d{3}[A-Z0-9_]{5}", re.IGNORECASE)  # and those in it: 100CANON, 101APPLE
 
@@ -52,7 +51,9 @@ class Placement:
         return self.placed
 
 
-def place(paths: Iterable[str], source: str, *, class_names: Sequence[str] = ()) -> Placement:
+def place(
+    paths: Iterable[str], source: str, *, class_names: Sequence[str] = (), listed: Sequence[str] = ()
+) -> Placement:
     """Sort images into splits and classes: CLASS/image, or the same below `train` and `test`.
 
     The images of a split may also lie in it without class folders. Folders that hold everything, as packing
@@ -65,12 +66,13 @@ def place(paths: Iterable[str], source: str, *, class_names: Sequence[str] = ())
         paths: of images, relative, with / between their parts.
         source: what holds them, for a refusal.
         class_names: those that are known before.
+        listed: classes that a list beside the images names; folders that are called so hold no masks.
 
     Returns:
         What lies too deep or beside class folders is refused, file by file, and so is a file that some system
         takes for another.
     """
-    paired = without_marks(paths, class_names)
+    paired = without_marks(paths, (*class_names, *listed))
     unwrapped = _without_wrapping(paired.parts, class_names)
     split_of, remarks = splits_of(unwrapped.parts.values())
     if unwrapped.is_class or _are_classes(unwrapped.parts.values(), class_names):

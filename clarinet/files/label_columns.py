@@ -6,21 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from clarinet.files.columns import FILENAMES, HANDED_OUT, IDS, OURS, PICTURES
 from clarinet.files.names import in_a_row
-from clarinet.files.tables import BadTable, TextTable, quoted, text_of, unread_columns
-from clarinet.files.yes_no import Sayings
+from clarinet.files.tables import BadTable, TextTable, Unread, quoted, text_of, unread_columns
 from clarinet.recipes.errors import ColumnsLeftOut, DataError
 
-FILENAMES = ("filename", "file")
-IDS = ("id", "image_id")  # where there is no file name: one without its ending, as in tables of Kaggle
 NAMES = ("class_name", "label_name")  # of columns that name classes, whatever they look like
 CLASSES = (*NAMES, "class_index", "label", "class")
 ANSWERS = ("kind", "answer", "value")
-# What the application hands out beside them; of these the library needs none.
-HANDED_OUT = ("example_id", "answers", "imported")
-# What is read of labels by position, and needless beside labels by file name.
-OF_POSITIONS = ("num_classes", "num_images", "probability", "excluded")
-KNOWN = frozenset({*FILENAMES, *IDS, *CLASSES, *ANSWERS, *HANDED_OUT, *OF_POSITIONS, "position", "weight"})
+KNOWN = frozenset({*FILENAMES, *PICTURES, *IDS, *CLASSES, *ANSWERS, *OURS, "position", "weight"})
 
 
 def label_table(path: Path, ignored: Sequence[str] = ()) -> TextTable:
@@ -54,13 +48,13 @@ def records_of(path: Path, table: TextTable) -> Iterator[tuple[int, dict[str, st
 
 
 def unread_in(path: Path, table: TextTable, used: Collection[str]) -> list[str]:
-    """The columns that nobody reads, to be told of.
+    """The columns that nobody reads, to be told of; not those that the application hands out.
 
     Raises:
         DataError: one of them says yes or no, or has no name.
     """
     try:
-        return table.unread({*used, *HANDED_OUT, *OF_POSITIONS})
+        return [column.shown for column in table.unread(used, OURS) if not column.is_ours]
     except BadTable as bad:
         raise DataError(f"{path} {bad.why}") from bad
 
@@ -92,7 +86,7 @@ class Keys:
 
     used: Collection[str]
     ignored: Collection[str] = ()
-    _said: dict[str, Sayings] = field(default_factory=dict)
+    _said: dict[str, Unread] = field(default_factory=dict)
     _there: set[str] = field(default_factory=set)
     _row: int = 0
 
@@ -102,7 +96,7 @@ class Keys:
         for key in entry.keys() - set(self.used) - set(self.ignored):
             value = entry[key]
             text = "" if value is None else str(value) if isinstance(value, str | int | float) else "..."
-            self._said.setdefault(key, Sayings()).add(text, self._row)
+            self._said.setdefault(key, Unread(key, key, HANDED_OUT.get(key))).add(text, self._row)
         self._row += 1
 
     def unread_in(self, path: Path) -> list[str]:
@@ -110,6 +104,7 @@ class Keys:
         if gone := sorted(set(self.ignored) - self._there):
             raise DataError(f"{path} has no key {quoted(gone[0])} that could be left out")
         try:
-            return unread_columns(dict(enumerate(sorted(self._said.items()))))
+            columns = unread_columns(dict(enumerate(self._said[key] for key in sorted(self._said))))
+            return [column.shown for column in columns if not column.is_ours]
         except BadTable as bad:
             raise DataError(f"{path} {bad.why.replace('the column', 'the key')}") from bad

@@ -12,13 +12,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from clarinet.files.agreeing import first_contradiction, said_of
 from clarinet.files.arrays import SUFFIX, read_array, read_header
+from clarinet.files.columns import FILENAMES, OF_POSITIONS
 from clarinet.files.folders import PathFinder
 from clarinet.files.json_text import json_of
 from clarinet.files.label_columns import (
-    FILENAMES,
-    HANDED_OUT,
-    OF_POSITIONS,
     Keys,
     label_table,
     only_one,
@@ -152,7 +151,20 @@ def load_labels(
                 f"label {number} of {path} excludes {', '.join(map(str, row.excluded))}; "
                 f"{there_are(count, 'class', 'classes')}"
             )
-    return Labels.of(rows, num_classes=count, named=_names(path, told.names))
+    names = _names(path, told.names)
+    _require_agreement(path, rows, [names.get(number, str(number)) for number in range(count)])
+    return Labels.of(rows, num_classes=count, named=names)
+
+
+def _require_agreement(path: Path, rows: Sequence[LabelRow], class_names: Sequence[str]) -> None:
+    """Raises DataError where two labels of an image cannot both be true."""
+    if (pair := first_contradiction(rows)) is not None:
+        before, label = (rows[place] for place in pair)
+        told = f"image {label.position} is {said_of(label, class_names)}"
+        raise DataError(
+            f"label {pair[1] + 1} of {path} says that {told}, but label {pair[0] + 1} says that it is "
+            f"{said_of(before, class_names)}; keep the one that is right"
+        )
 
 
 def _counted(path: Path, rows: list[LabelRow], told: _Told, count: int, first: int | None) -> list[LabelRow]:
@@ -206,7 +218,7 @@ def _table_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
     table = label_table(path, told.ignored)
     _require(path, table.names, ("position", "kind", "class", "weight"))
     name = only_one(path, table.names, FILENAMES, "the image's file")
-    unread = unread_in(path, table, {*NEEDED, "class", "class_name", name or ""})
+    unread = unread_in(path, table, {*NEEDED, *OF_POSITIONS, "class", "class_name", name or ""})
     for line, row in records_of(path, table):
         # What is left empty was not said.
         given = {key: value for key, value in row.items() if value or key in NEEDED}
@@ -219,7 +231,7 @@ def _table_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
 
 
 def _json_rows(path: Path, told: _Told) -> Iterator[LabelRow]:
-    keys = Keys({*NEEDED, *HANDED_OUT, *OF_POSITIONS, "classes", "class_names", "filename"}, told.ignored)
+    keys = Keys({*NEEDED, *OF_POSITIONS, "classes", "class_names", "filename"}, told.ignored)
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clarinet.files import yes_no
+from clarinet.files.agreeing import first_contradiction, repeated, said_of
+from clarinet.files.columns import FILENAMES, IDS, of_files
 from clarinet.files.folders import PathFinder
 from clarinet.files.label_columns import (
     ANSWERS,
     CLASSES,
-    FILENAMES,
-    IDS,
     NAMES,
     label_table,
     only_one,
@@ -26,6 +26,7 @@ from clarinet.files.names import (
     classes_in_order,
     counted_from_0_told,
     in_a_row,
+    named_by_numbers_told,
 )
 from clarinet.files.no_class import odd_number
 from clarinet.files.tables import unguarded
@@ -38,16 +39,16 @@ OF_ANSWER = {yes_no.YES: LabelKind.TRUE, yes_no.NO: LabelKind.COMPLEMENTARY}
 def lacks_positions(path: Path, ignored: Sequence[str] = ()) -> bool:
     """Whether a table has file names and no positions, as people write it; `ignored`: columns left out."""
     columns = label_table(path, ignored).names
-    return "position" not in columns and any(name in columns for name in (*FILENAMES, *IDS))
+    return "position" not in columns and bool(of_files(columns))
 
 
 def is_by_filename(path: Path, ignored: Sequence[str] = ()) -> bool:
     """Whether a table has a file name in each of its rows, or without positions an id of Kaggle."""
     table = label_table(path, ignored)
-    name = next((column for column in FILENAMES if column in table.names), None)
-    if name is None and "position" not in table.names:
-        name = next((column for column in IDS if column in table.names), None)
-    return name is not None and all(row[name] for _, row in records_of(path, table))
+    found = of_files(table.names)
+    if not found or ("position" in table.names and found[0] not in FILENAMES):
+        return False
+    return all(row[found[0]] for _, row in records_of(path, table))
 
 
 def by_filename(
@@ -77,8 +78,9 @@ def by_filename(
     """
     table = label_table(path, ignored)
     column, further = _class_columns(path, table.names)
-    has_ids = not any(column in table.names for column in FILENAMES)
-    name = only_one(path, table.names, IDS if has_ids else FILENAMES, "the image's file")
+    files = of_files(table.names)
+    has_ids = files[0] in IDS
+    name = only_one(path, table.names, files, "the image's file")
     kind = only_one(path, table.names, ANSWERS, "the answer")
     assert name is not None  # there is one, or nobody asks
     unread = unread_in(path, table, {name, column, *further, kind or "", "weight"})
@@ -99,28 +101,59 @@ def by_filename(
             "out, or call the classes by names"
         )
     numbers = _numbers(given, classes, column, first_class)
-    if first_class is None and column not in NAMES and (told_of := counted_from_0_told(given, classes)):
+    if (
+        first_class is None
+        and column not in NAMES
+        and (told_of := counted_from_0_told(given, classes, are_places=column == "class_index"))
+    ):
         warnings.warn(f"{path}: {told_of}", ColumnsLeftOut, stacklevel=2)
     for other in further:
         again = _numbers([unguarded(row[other]) for row in rows], classes, other, first_class)
         _require_alike(path, lines, (column, other), numbers, again)
-    found: list[LabelRow] = []
-    for label, (row, called, number) in enumerate(zip(rows, given, numbers, strict=True), 1):
+    found: dict[int, LabelRow] = {}  # by its line
+    for label, ((line, row), called, number) in enumerate(zip(lines, given, numbers, strict=True), 1):
         file = finder.find(unguarded(row[name]))
         if file is None:
-            raise DataError(f"label {label} of {path} is about {row[name]!r:.80}, which is no image here")
+            why = "which is no image here"
+            if finder.could_be_several(unguarded(row[name])):
+                why = "which could be several images here; write the folders that it lies in, too"
+            raise DataError(f"label {label} of {path} is about {row[name]!r:.80}, {why}")
         if number == NO_LABEL:
             raise DataError(f"label {label} of {path} {_no_class(called, column, classes)}")
         said = _kind(row, kind, f"label {label} of {path}")
         if said is not None:
-            found.append(LabelRow(places[file], said, number, _weight(row.get("weight"), path)))
+            found[line] = LabelRow(places[file], said, number, _weight(row.get("weight"), path))
     if len(found) < len(rows):
         told = f"{path}: {many(len(rows) - len(found), 'line')} that answers nothing left out"
         warnings.warn(told, ColumnsLeftOut, stacklevel=2)
     if not found:
         raise DataError(f"{path} has no labels")
     tell_unread(path, unread)
-    return found, classes
+    return _once_each(path, found, filenames, classes), classes
+
+
+def _once_each(
+    path: Path, found: Mapping[int, LabelRow], filenames: Sequence[str], classes: Sequence[str]
+) -> list[LabelRow]:
+    """The labels of lines, what several say once; raises DataError where two cannot both be true."""
+    lines, rows = list(found), list(found.values())
+    if (pair := first_contradiction(rows)) is not None:
+        (before, first), (line, row) = ((lines[place], rows[place]) for place in pair)
+        raise DataError(
+            f"line {line} of {path} says that {filenames[row.position]!r:.80} is {said_of(row, classes)}, "
+            f"but line {before} says that it is {said_of(first, classes)}; keep the one that is right"
+        )
+    again = repeated(rows)
+    for place, earlier in again.items():
+        if rows[place].weight != rows[earlier].weight:
+            raise DataError(
+                f"line {lines[place]} of {path} says what line {lines[earlier]} says, with another weight; "
+                "keep the one that counts"
+            )
+    if again:
+        told = f"{many(len(again), 'line')} that {'says' if len(again) == 1 else 'say'}"
+        warnings.warn(f"{path}: {told} what an earlier one says counted once", ColumnsLeftOut, stacklevel=2)
+    return [row for place, row in enumerate(rows) if place not in again]
 
 
 def _class_columns(path: Path, columns: Sequence[str]) -> tuple[str, list[str]]:
@@ -159,7 +192,8 @@ def _no_class(called: str, column: str, classes: Sequence[str]) -> str:
         return (
             f"has {called!r:.80} in class_index, which counts {many(len(classes), 'class', 'classes')} from 0"
         )
-    return f"is about the class {called!r:.80}, which is none of {in_a_row(classes)}"
+    mend = "" if column in NAMES else named_by_numbers_told(called, classes)
+    return f"is about the class {called!r:.80}, which is none of {in_a_row(classes)}{mend}"
 
 
 def _kind(row: Mapping[str, str], column: str | None, what: str) -> str | None:
@@ -167,7 +201,9 @@ def _kind(row: Mapping[str, str], column: str | None, what: str) -> str | None:
     if column is None:
         return LabelKind.TRUE
     if column == "kind":
-        kind = row[column].lower() or LabelKind.TRUE
+        kind = row[column].lower()
+        if not kind:
+            raise DataError(f"{what} says nothing in the column kind; expected {' or '.join(KINDS)}")
         if kind not in KINDS:
             raise DataError(f"{what} is of the kind {kind!r:.80}; expected {' or '.join(KINDS)}")
         return kind

@@ -163,6 +163,8 @@ def class_numbers(
 ) -> list[int]:
     """The number of each class that a file gives: all of them are names, or all places.
 
+    Where the classes are called by numbers, a number is a name unless somebody says that it is a place.
+
     Args:
         given: as the file writes them.
         class_names: those that they are about.
@@ -177,12 +179,14 @@ def class_numbers(
         DataError: both readings fit the whole file and differ; both are named. Or the numbers run to K, and
             none is 0: then they may count from 1.
     """
-    names = numbers_among(class_names, given)
+    names = numbers_by_name(class_names, given)
     can_be_places = not are_names and all(text.isascii() and text.isdigit() for text in given)
     places = [_place(text, len(class_names), first or 0) for text in given] if can_be_places else []
     if are_places or (can_be_places and (NO_LABEL in names or first is not None)):
         if first is None and can_be_places:
             require_counted_from_0(given, class_names)
+        if not are_places and first is None and are_numbers(class_names):
+            return names
         return places or [NO_LABEL] * len(given)
     if can_be_places and NO_LABEL not in places and names != places:
         odd = next(row for row, name in enumerate(names) if name != places[row])
@@ -192,6 +196,34 @@ def class_numbers(
             "the column class_name if the file names classes, or class_index if it counts them"
         )
     return names
+
+
+def numbers_by_name(class_names: Sequence[str], given: Iterable[str]) -> list[int]:
+    """As `numbers_among`; where all classes are called by numbers, also without the zeros in front.
+
+    A spreadsheet makes 1 of 01. What could be several then is none.
+    """
+    given = list(given)
+    found = numbers_among(class_names, given)
+    if not are_numbers(class_names):
+        return found
+    plain: dict[str, int] = {}
+    for number, name in enumerate(class_names):
+        plain[plain_number(name)] = NO_LABEL if plain_number(name) in plain else number
+    return [
+        plain.get(plain_number(text), NO_LABEL) if number == NO_LABEL and text.isdecimal() else number
+        for number, text in zip(found, given, strict=True)
+    ]
+
+
+def named_by_numbers_told(called: str, class_names: Sequence[str]) -> str:
+    """How to say that a number which is no class's name is a place; continues a sentence."""
+    if not (called.isdecimal() and are_numbers(class_names)):
+        return ""
+    return (
+        f"; the classes are called by numbers ({in_a_row(class_names)}): if the file counts them instead, "
+        "call the column class_index, or say first_class=0 or first_class=1"
+    )
 
 
 def _place(digits: str, count: int, first: int = 0) -> int:
@@ -227,12 +259,14 @@ def _called(class_names: Sequence[str], number: int) -> str:
     return repr(class_names[number]) if number < len(class_names) else "no class"
 
 
-def counted_from_0_told(given: Iterable[str], class_names: Sequence[str]) -> str:
+def counted_from_0_told(given: Iterable[str], class_names: Sequence[str], *, are_places: bool = False) -> str:
     """That numbers were counted from 0 of which none is 0, with the other reading; "" where that is not so.
 
-    They do not reach K, or `class_numbers` refuses them.
+    They do not reach K, or `class_numbers` refuses them. `are_places`: the file says so.
     """
     given = list(given)
+    if are_numbers(class_names) and not are_places:
+        return ""  # they are names
     if not all(text.isascii() and text.isdigit() for text in given):
         return ""
     if NO_LABEL not in numbers_among(class_names, given):

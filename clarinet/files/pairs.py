@@ -29,6 +29,7 @@ masks mask annotations annotation annots labels label seg segs segmentation segm
 segmentationobject gt groundtruth groundtruths trimaps trimap mattes instances semantic labelids depth depths
 edges targets
 """
+CLASS_LIST = "classes.txt"  # a class a line, in the order that counts them
 IMAGES, MARKS = frozenset(_IMAGES.split()), frozenset(_MARKS.split())
 _WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 _CHANNEL = re.compile(r"_\d{4}$")
@@ -53,12 +54,12 @@ class Paired:
     remarks: list[str] = field(default_factory=list)
 
 
-def without_marks(paths: Iterable[str], class_names: Sequence[str] = ()) -> Paired:
+def without_marks(paths: Iterable[str], class_names: Iterable[str] = ()) -> Paired:
     """Take off what the rules above say.
 
     Args:
         paths: of images, relative, with / between their parts.
-        class_names: those that are known before, and stay classes.
+        class_names: those that are known before or listed beside the images, and stay classes.
     """
     found = Paired({path: path.split("/") for path in paths})
     known = frozenset(map(sameness, class_names))
@@ -91,7 +92,9 @@ def _leave_out_folders(found: Paired, known: Collection[str]) -> set[Folder]:
     )
     found.remarks.append(
         f"{of_marks} {'has' if len(image_folder) == 1 else 'have'} pictures of the same names as {of_images}"
-        f", which say where things lie in those and are no class: {many(len(found.left), 'file')} left out"
+        f", which say where things lie in those and are no class: {many(len(found.left), 'file')} left out; "
+        f"if they are classes, list them in a {CLASS_LIST} beside them, a name a line; or give the folders "
+        "other names, or the classes in a table (filename,class)"
     )
     return {images for images in image_folder.values() if is_for_images(images[-1])}
 

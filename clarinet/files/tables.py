@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from clarinet.files.columns import NEARLY, may_count_rows
 from clarinet.files.names import in_a_row, sameness
 from clarinet.files.refusal import shown
 from clarinet.files.yes_no import Sayings
@@ -20,6 +21,8 @@ _JOINTS = re.compile(r"[\s\-._]+")
 MAX_COLUMNS = 1_000
 TAKE_OUT = "take it out of the file, or name it in ignore_columns"
 _SHOWN = 40  # characters of a column's name
+Types = Mapping[str, re.Pattern[str]]
+NONE_OURS: Types = {}
 
 
 class BadTable(Exception):
@@ -150,8 +153,12 @@ class TextTable:
         """The cells of a row by column, of those that have names."""
         return {name: cell for name, cell in zip(self.names, row, strict=False) if name}
 
-    def unread(self, used: Collection[str]) -> list[str]:
-        """The columns that are not among those used, as they stand there; all of what they say is looked at.
+    def unread(self, used: Collection[str], ours: Types = NONE_OURS) -> "list[Unread]":
+        """The columns that are not among those used; all of what they say is looked at.
+
+        Args:
+            used: names of those that are read.
+            ours: what the cells of those are like that we hand out ourselves.
 
         Raises:
             BadTable: one of them says yes or no, which could turn around what the others say; or one has
@@ -160,29 +167,72 @@ class TextTable:
         others = [
             place for place, name in enumerate(self.names) if name not in used and place not in self.ignored
         ]
-        said = {place: Sayings() for place in others}
+        said = {
+            place: Unread(self.written[place], self.names[place], ours.get(self.names[place]))
+            for place in others
+        }
         for number, (_, row) in enumerate(self.rows()):
             for place in others:
                 if place < len(row):
                     said[place].add(row[place], number)
-        return unread_columns({place: (self.written[place], said[place]) for place in others})
+        return unread_columns(said)
 
 
-def unread_columns(said: Mapping[int, tuple[str, Sayings]]) -> list[str]:
-    """The names of columns that nobody reads, by what they say; see `TextTable.unread`."""
-    left: list[str] = []
-    for place, (written, what) in said.items():
-        called = quoted(written) if written.strip() else f"number {place + 1}"
-        if what.answer:
+@dataclass(slots=True)
+class Unread:
+    """A column that nobody reads, cell by cell.
+
+    Args:
+        written: its name as it stands there.
+        name: as `column_name` gives it.
+        ours: what each cell of it is like where we have handed it out; None: it is none of ours.
+    """
+
+    written: str
+    name: str
+    ours: re.Pattern[str] | None = None
+    said: Sayings = field(default_factory=Sayings)
+    other: str = ""  # the first that is not so
+
+    def add(self, text: str, row: int) -> None:
+        """A further cell; `row` counts from 0."""
+        self.said.add(text, row)
+        if self.ours and not self.other and text.strip() and not self.ours.fullmatch(text.strip()):
+            self.other = text.strip()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether we may have handed it out: then it answers nothing."""
+        return self.ours is not None and not self.other
+
+    @property
+    def shown(self) -> str:
+        """Its name in a sentence."""
+        return shown(self.written.strip())[:_SHOWN]
+
+    @property
+    def example(self) -> str:
+        """What it says where it may answer something; "" where it does not."""
+        if self.is_ours or (may_count_rows(self.name) and self.said.in_order):
+            return ""
+        if self.said.answer:
+            return self.said.example
+        return self.other if self.name in NEARLY else ""
+
+
+def unread_columns(said: Mapping[int, Unread]) -> list[Unread]:
+    """Columns that nobody reads and that say something; see `TextTable.unread`."""
+    for place, column in said.items():
+        is_named = bool(column.written.strip())
+        called = quoted(column.written) if is_named else f"number {place + 1}"
+        if column.example:
             raise BadTable(
-                f"says {quoted(what.example)} in the column {called}; call it answer if it tells whether the "
-                f"picture is of the class, or else {TAKE_OUT if written.strip() else 'take it out'}"
+                f"says {quoted(column.example)} in the column {called}; call it answer if it tells whether "
+                f"the picture is of the class, or else {TAKE_OUT if is_named else 'take it out'}"
             )
-        if not written.strip() and what.filled and not what.in_order:
+        if not is_named and column.said.filled and not column.said.in_order:
             raise BadTable(f"has values in the column {called} and no name for it in the first line")
-        if what.filled and written.strip():
-            left.append(shown(written.strip())[:_SHOWN])
-    return left
+    return [column for column in said.values() if column.said.filled and column.written.strip()]
 
 
 def quoted(text: str) -> str:

@@ -19,17 +19,32 @@ _FURTHER = """
 correct incorrect right wrong match mismatch accept reject accepted rejected approve approved agree disagree
 positive negative pos neg ok okay nok nope yep yeah good bad valid invalid richtig korrekt correcto incorrecto
 correcta incorrecta juste bien mal gut schlecht maybe vielleicht peut-etre quizas complementary
+pass passed keep kept include included verified confirm confirmed is
 -1 +1 0.0 +
 \u6b63\u786e \u9519\u8bef \u0434\u0430 \u043d\u0435\u0442 sim nao nie nej nei nee \u306f\u3044
 \u3044\u3044\u3048 \uc608 \uc544\ub2c8\uc694 \u0646\u0639\u0645 \u0644\u0627 evet hayir
 \u2713 \u2714 \u2611 \u2717 \u2718 \u2716 \u2612 \u2705 \u274c \u274e \U0001f44d \U0001f44e \U0001f6ab \u26d4
 """
-# Which of these deny: one alone tells it, among a few others that nobody knows.
+# Which deny: one alone tells it, among a few others that nobody knows; and in the name of a control.
 _DENYING = """
-incorrect wrong mismatch reject rejected disagree nope nok invalid declined denied disapproved
+not isnt isn't arent aren't doesnt doesn't nicht
+incorrect wrong mismatch reject rejected rejects disagree nope nok invalid declined denied disapproved
+drop dropped fail fails failed discard discarded exclude excluded unverified
 incorrecto incorrecta \u9519\u8bef \u043d\u0435\u0442 nao nej nei \u3044\u3044\u3048 \uc544\ub2c8\uc694 hayir
 \u2717 \u2718 \u2716 \u2612 \u274c \u274e \U0001f44e \U0001f6ab
 """
+# What denies in the name of a control alone; as a word in a cell it may be about anything else.
+_DENYING_IN_NAMES = """
+no non never without false negative neg absent kein keine falsch ohne pas faux sans sin ninguno
+"""
+# Words of which one in a cell of a few words turns around what the others say: "not verified", "is not".
+_TURNING = {"not", "isnt", "isn't", "arent", "aren't", "doesnt", "doesn't", "nicht"}
+_TURNED = 4  # words of such a cell
+# The same where the word alone stands in names as well.
+_TURNED_AS = {"n'est pas", "pas correct", "pas valide", "no es", "no correcto", "no correcta", "no valido"}
+_TURNED_AS |= {"\u4e0d\u6b63\u786e", "\u4e0d\u5339\u914d", "\u4e0d\u7b26\u5408"}
+# Cells that tell nothing of the kind all the same.
+_NOTHING = {"not specified", "not available", "not applicable", "not known", "not set", "not given"}
 # What stands in such columns beside them, and tells nothing.
 _BESIDE = """
 ? ?? - -- \u2013 1.0 na n/a nan none null unknown skip skipped pending todo open done finished reviewed
@@ -49,11 +64,18 @@ def plain_word(text: str) -> str:
     )
 
 
-_DENIALS = frozenset(map(plain_word, _DENYING.split()))
+_DENIALS = frozenset(map(plain_word, (*_DENYING.split(), *_TURNED_AS)))
 _MORE = frozenset(map(plain_word, _FURTHER.split())) | _DENIALS
+DENYING_IN_NAMES = _DENIALS.union(map(plain_word, _DENYING_IN_NAMES.split()))
 _MARKS = frozenset(map(plain_word, _BESIDE.split()))
 _LETTERS = frozenset("josvw")  # go with such words, and tell nothing alone
 _LETTER = 1
+
+
+def _denies(word: str) -> bool:
+    words = word.split()
+    is_turned = word not in _NOTHING and len(words) <= _TURNED and not _TURNING.isdisjoint(words)
+    return word in _DENIALS or is_turned
 
 
 def meaning(text: str) -> str | None:
@@ -87,11 +109,11 @@ class Sayings:
             return
         self.filled += 1
         self.in_order &= text.strip() in {str(row), str(row + 1)}
-        known = word in MEANS or word in _MORE
+        known = word in MEANS or word in _MORE or _denies(word)
         self.all_are &= known or word in _LETTERS or word in _MARKS
         if len(self.words) <= _FEW:
             self.words.add(word[:_LONGEST])
-        if word in _DENIALS and not self.denial:
+        if not self.denial and word not in MEANS and _denies(word):
             self.denial = text.strip()
         self.some_are |= known
         is_sure = word in MEANS and not word.isdigit() and (len(word) > _LETTER or not word.isascii())
@@ -107,4 +129,4 @@ class Sayings:
         denies = bool(self.denial) and len(self.words) <= _FEW
         is_ticked = self.has_empty and self.words in _TICKS
         is_said = self.one_is or denies or is_ticked or (self.all_are and self.some_are)
-        return bool(self.filled) and not self.in_order and is_said
+        return bool(self.filled) and is_said

@@ -138,6 +138,7 @@ class Pretraining:
                 every = torch.ones(len(pixels), dtype=torch.bool)
                 pixels = self._scale(pixels, every, generator(0, "no draw matters"))
             yield encoder(self._seen(pixels), SOURCE)[0]
+            self._domains.on_part()
 
 
 def _view_distortion(

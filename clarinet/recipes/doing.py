@@ -5,10 +5,17 @@ from dataclasses import dataclass
 
 from clarinet.recipes.choices import DoingKind
 
+OnPart = Callable[[], None]
+"""Called after each part of what takes long beside the steps, in the order and thread of the work."""
+
 SENTENCES: dict[DoingKind, str] = {
     "features": "Computing the features of the images: {done} of {total}.",
     "fine-tuning": "Fine-tuning the network: {done} of {total} steps.",
 }
+
+
+def silently() -> None:
+    """The `OnPart` of who tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)

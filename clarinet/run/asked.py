@@ -10,7 +10,7 @@ from clarinet.distributed.group import ALONE, Group
 from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.choices import OWN_WEIGHTS, DoingKind
 from clarinet.recipes.config import TrainConfig
-from clarinet.recipes.doing import Doing
+from clarinet.recipes.doing import Doing, OnPart
 from clarinet.recipes.errors import ConfigError, Interrupted
 from clarinet.run.results import EpochReport
 from clarinet.run.resuming import RunState, save
@@ -24,6 +24,7 @@ class Asked:
     device: torch.device
     on_epoch: Callable[[EpochReport], None]
     on_doing: Callable[[Doing], None]
+    on_part: OnPart
     should_stop: Callable[[], bool]
     checkpoint: Path | None
     digest: str

@@ -14,6 +14,7 @@ from clarinet.data.training_data import SUM_TOLERANCE, check_images
 from clarinet.networks.classifier import TARGET, Classifier, Domain
 from clarinet.recipes.binomial import Interval, share_interval
 from clarinet.recipes.counting import many, there_are
+from clarinet.recipes.doing import OnPart, silently
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.source_accuracy import accuracy_interval
 from clarinet.run.results import TrainResult
@@ -23,7 +24,11 @@ BATCH_PIXELS = 2**21  # or fewer of them, if they are large
 
 
 def predict(
-    model: Classifier | TrainResult, images: Tensor | ImageStream, *, domain: Domain = TARGET
+    model: Classifier | TrainResult,
+    images: Tensor | ImageStream,
+    *,
+    domain: Domain = TARGET,
+    on_part: OnPart = silently,
 ) -> Tensor:
     """Class probabilities of images of any size.
 
@@ -32,6 +37,7 @@ def predict(
         images: uint8, (N, H, W) or (N, H, W, 3), or a stream of such; N may be 0. A network for grey images
             sees those in colour as its spec's `greying` says.
         domain: whose batch statistics to use, where the network keeps them.
+        on_part: called after some of them, again and again.
 
     Returns:
         (N, K) float32 on the CPU, rows sum to 1.
@@ -45,25 +51,32 @@ def predict(
         return torch.empty(0, network.spec.num_classes)
     device = next(network.parameters()).device
     pixels = (
-        resized(images, network.spec)
+        resized(images, network.spec, on_part=on_part)
         if isinstance(images, Tensor)
         else StreamedImages(images, network.spec, device)
     )
-    return predict_resized(network, pixels, domain=domain)
+    return predict_resized(network, pixels, domain=domain, on_part=on_part)
 
 
-def predict_resized(network: Classifier, images: Pixels, *, domain: Domain) -> Tensor:
+def predict_resized(
+    network: Classifier, images: Pixels, *, domain: Domain, on_part: OnPart = silently
+) -> Tensor:
     """`predict` for images already in the network's size and channels: uint8 (N, C, S, S)."""
 
     def probabilities(pixels: Tensor) -> Tensor:
         logits: Tensor = network(pixels, domain)[1]
         return logits.softmax(1)
 
-    return in_batches(network, images, probabilities, columns=network.spec.num_classes)
+    return in_batches(network, images, probabilities, columns=network.spec.num_classes, on_part=on_part)
 
 
 def in_batches(
-    network: Classifier, images: Pixels, of: Callable[[Tensor], Tensor], *, columns: int
+    network: Classifier,
+    images: Pixels,
+    of: Callable[[Tensor], Tensor],
+    *,
+    columns: int,
+    on_part: OnPart = silently,
 ) -> Tensor:
     """What the network makes of images, some at a time, in eval mode and without gradients.
 
@@ -72,6 +85,7 @@ def in_batches(
         images: in its size and channels, uint8 (N, C, S, S).
         of: float (B, columns) of normalised images (B, C, S, S).
         columns: of what it gives.
+        on_part: called after each batch.
 
     Returns:
         (N, columns) float32 on the CPU.
@@ -86,6 +100,7 @@ def in_batches(
             pixels = normalised(batch.to(device).float() / 255, network.spec.input_normalisation)
             found[done : done + len(batch)] = of(pixels).cpu()
             done += len(batch)
+            on_part()
     network.train(was_training)
     return found
 

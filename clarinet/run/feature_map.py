@@ -11,6 +11,7 @@ from clarinet.data.seeding import generator
 from clarinet.data.streams import ImageStream
 from clarinet.networks.classifier import Classifier, Domain
 from clarinet.networks.heads import CommonSpaceHead
+from clarinet.recipes.doing import OnPart, silently
 from clarinet.run.evaluation import in_batches
 
 STREAM = "feature map"  # of the draw
@@ -36,20 +37,23 @@ def sample_rows(count: int, *, most: int) -> Tensor:
     return order[:most].sort().values
 
 
-def pixels_at(model: Classifier, images: Tensor | ImageStream, rows: Tensor) -> Pixels:
+def pixels_at(
+    model: Classifier, images: Tensor | ImageStream, rows: Tensor, *, on_part: OnPart = silently
+) -> Pixels:
     """Some images as a network takes them.
 
     Args:
         model: a classifier.
         images: uint8, (N, H, W) or (N, H, W, 3), or a stream of such.
         rows: (R,) int64, R >= 1.
+        on_part: called after some of a tensor.
     """
     if isinstance(images, Tensor):
-        return resized(images[rows.to(images.device)], model.spec)
+        return resized(images[rows.to(images.device)], model.spec, on_part=on_part)
     return StreamedImages(images, model.spec, next(model.parameters()).device)[rows]
 
 
-def features_of(model: Classifier, images: Pixels, *, domain: Domain) -> Tensor:
+def features_of(model: Classifier, images: Pixels, *, domain: Domain, on_part: OnPart = silently) -> Tensor:
     """The features from which the classes are read off: (N, D) float32 on the CPU.
 
     Behind kept features these are the places in the space that both domains share.
@@ -58,6 +62,7 @@ def features_of(model: Classifier, images: Pixels, *, domain: Domain) -> Tensor:
         model: a classifier.
         images: from `pixels_at`.
         domain: whose they are.
+        on_part: called after some of them, again and again.
     """
     head = model.predictor
 
@@ -65,7 +70,7 @@ def features_of(model: Classifier, images: Pixels, *, domain: Domain) -> Tensor:
         found = model.features_of(pixels, domain)
         return head.placed(found) if isinstance(head, CommonSpaceHead) else found
 
-    return in_batches(model, images, features, columns=head.in_features)
+    return in_batches(model, images, features, columns=head.in_features, on_part=on_part)
 
 
 def principal_components(features: Tensor, *, most: int) -> Components:

@@ -19,12 +19,15 @@ from clarinet.data.uniformity import check_uniformity
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import SOURCE, Classifier
 from clarinet.recipes.choices import Setting
+from clarinet.recipes.doing import OnPart, silently
 from clarinet.recipes.errors import DataError
 from clarinet.run.evaluation import predict
 from clarinet.run.results import TrainResult
 
 
-def pseudo_labels(model: Classifier | TrainResult, images: Tensor | ImageStream) -> Tensor:
+def pseudo_labels(
+    model: Classifier | TrainResult, images: Tensor | ImageStream, *, on_part: OnPart = silently
+) -> Tensor:
     """The class that a model predicts for each source image, always in eval mode.
 
     The published code made them with dropout on, which costs ten points on USPS -> MNIST.
@@ -32,6 +35,7 @@ def pseudo_labels(model: Classifier | TrainResult, images: Tensor | ImageStream)
     Args:
         model: a classifier or the result of `train`.
         images: uint8, (N, H, W) or (N, H, W, 3), of the source, or a stream of such.
+        on_part: called after some of them, again and again.
 
     Returns:
         (N,) int64 on the CPU.
@@ -39,7 +43,7 @@ def pseudo_labels(model: Classifier | TrainResult, images: Tensor | ImageStream)
     Raises:
         DataError: the images have another type or shape.
     """
-    return predict(model, images, domain=SOURCE).argmax(1)
+    return predict(model, images, domain=SOURCE, on_part=on_part).argmax(1)
 
 
 def with_pseudo_labels(data: TrainData, labels: Tensor, *, setting: Setting) -> TrainData:

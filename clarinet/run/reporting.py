@@ -69,11 +69,11 @@ class ByImages:
         return self._predicted(images if rows is None else images[rows], TARGET)
 
     def _predicted(self, images: Pixels, domain: Domain) -> Tensor:
-        group, count = self.domains.group, len(images)
+        group, count, on_part = self.domains.group, len(images), self.domains.on_part
         if group.is_alone:
-            return predict_resized(self.network, images, domain=domain)
+            return predict_resized(self.network, images, domain=domain, on_part=on_part)
         own = images[torch.arange(count)[group.part(count)]]
-        return group.joined(predict_resized(self.network, own, domain=domain), count)
+        return group.joined(predict_resized(self.network, own, domain=domain, on_part=on_part), count)
 
 
 def epoch_report(config: TrainConfig, state: RunState, stage: Stage) -> EpochReport:

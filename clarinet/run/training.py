@@ -16,7 +16,7 @@ from clarinet.distributed.group import ALONE, Group
 from clarinet.distributed.same import leaders_file, require_same
 from clarinet.networks.own import NOTHING, Own
 from clarinet.recipes.config import TrainConfig
-from clarinet.recipes.doing import Doing
+from clarinet.recipes.doing import Doing, OnPart, silently
 from clarinet.recipes.errors import Interrupted
 from clarinet.recipes.lengths import steps_in_epoch
 from clarinet.recipes.methods import two_steps
@@ -51,6 +51,7 @@ def train(
     device: torch.device = torch.device("cpu"),  # noqa: B008 - a value, immutable
     on_epoch: Callable[[EpochReport], None] = ignore,
     on_doing: Callable[[Doing], None] = ignore,
+    on_part: OnPart = silently,
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
     weights_folder: str | Path | None = None,
@@ -73,6 +74,7 @@ def train(
             last checkpoint are reported once more.
         on_doing: called with what the run does while no epoch ends, as often as it gets on, while features
             are computed that are kept; what it raises ends the training.
+        on_part: called after each part of what takes long beside the steps: some images resized or predicted.
         checkpoint: file that training writes every `checkpoint_every` epochs and resumes from if it exists.
         should_stop: asked before each step; when true, a checkpoint is written and Interrupted raised.
         weights_folder: where the file of trained weights is that the config names without a path.
@@ -99,6 +101,7 @@ def train(
             device=device,
             on_epoch=on_epoch,
             on_doing=on_doing,
+            on_part=on_part,
             checkpoint=checkpoint,
             should_stop=should_stop,
             weights_folder=weights_folder,
@@ -115,6 +118,7 @@ def train_in_steps(
     device: torch.device = torch.device("cpu"),  # noqa: B008 - a value, immutable
     on_epoch: Callable[[EpochReport], None] = ignore,
     on_doing: Callable[[Doing], None] = ignore,
+    on_part: OnPart = silently,
     checkpoint: str | Path | None = None,
     should_stop: Callable[[], bool] = never,
     weights_folder: str | Path | None = None,
@@ -124,8 +128,8 @@ def train_in_steps(
     """`train` as a generator that stops after each step, for runs that take turns: see `take_turns`.
 
     Args:
-        config, data, device, on_epoch, on_doing, checkpoint, should_stop, weights_folder, own, group: as in
-            `train`.
+        config, data, device, on_epoch, on_doing, on_part: as in `train`.
+        checkpoint, should_stop, weights_folder, own, group: as in `train`.
 
     Returns:
         A generator that yields nothing and returns what `train` does; its steps raise what `train` raises.
@@ -142,6 +146,7 @@ def train_in_steps(
             device=device,
             on_epoch=on_epoch if group.leads else ignore,
             on_doing=on_doing if group.leads else ignore,
+            on_part=on_part,
             should_stop=lambda: group.any(should_stop()),
             checkpoint=checkpoint,
             digest=digest,
@@ -151,7 +156,7 @@ def train_in_steps(
         )
         if config.length.first_step_share > 0:
             return (yield from _train_in_two_steps(run, data, stored))
-        stage = Stage(config=config, domains=prepare(data, config, device, own, group))
+        stage = Stage(config=config, domains=prepare(data, config, device, own, group, on_part=on_part))
         if config.network.kept_features:
             return (yield from train_on_kept(run, stage))
         state = _fresh(run, stage)
@@ -170,7 +175,9 @@ def _train_in_two_steps(run: Asked, data: TrainData, stored: Path | None) -> Run
     first, second = two_steps(run.config)
     rest = second.length.epochs * steps_in_epoch(second, len(data.source_images), len(data.target_images))
     stage = Stage(
-        config=first, domains=prepare(data, first, run.device, run.own, run.group), steps_after=rest
+        config=first,
+        domains=prepare(data, first, run.device, run.own, run.group, on_part=run.on_part),
+        steps_after=rest,
     )
     first_steps, uniformity = stage.steps, stage.domains.uniformity
     labels = stored_pseudo_labels(stored, run.config, run.digest) if stored else None
@@ -182,13 +189,18 @@ def _train_in_two_steps(run: Asked, data: TrainData, stored: Path | None) -> Run
         if stored:
             restore(stored, state, run.config, run.digest)
         yield from _train_stage(run, stage, state)
-        labels = run.group.same(pseudo_labels(state.networks.averaged, data.source_images))
+        labels = run.group.same(
+            pseudo_labels(state.networks.averaged, data.source_images, on_part=run.on_part)
+        )
         reports, seconds = state.reports, state.seconds
     del stage  # and with it the first copy of the images
     relabelled = with_pseudo_labels(data, labels, setting=run.config.setting)
     stage = Stage(
         config=second,
-        domains=replace(prepare(relabelled, second, run.device, run.own, run.group), uniformity=uniformity),
+        domains=replace(
+            prepare(relabelled, second, run.device, run.own, run.group, on_part=run.on_part),
+            uniformity=uniformity,
+        ),
         epochs_before=first.length.epochs,
         steps_before=first_steps,
     )

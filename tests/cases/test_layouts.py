@@ -62,11 +62,20 @@ def no_class(path: str) -> str:
     )
 
 
+IF_CLASSES = (
+    "if they are classes, list them in a classes.txt beside them, a name a line; or give the folders other "
+    "names, or the classes in a table (filename,class)."
+)
 TAKEN: dict[str, tuple[dict[str, bytes], Expected, str]] = {  # and one thing that is said, if any
     "COCO": (
         {"train2017/1.jpg": JPEG, "val2017/2.jpg": JPEG, "annotations/instances_val2017.json": b"{}"},
         flat("train2017/1.jpg") | flat("val2017/2.jpg", split="test"),
         no_class("annotations/instances_val2017.json"),
+    ),
+    "JSON lines of another name": (
+        {"1.jpg": JPEG, "2.jpg": JPEG, "labels.jsonl": b"{}"},
+        flat("1.jpg", "2.jpg"),
+        no_class("labels.jsonl"),
     ),
     "COCO in a folder": (
         {"images/train2017/1.jpg": JPEG, "images/val2017/2.jpg": JPEG, "annotations/a.json": b"{}"},
@@ -133,7 +142,7 @@ TAKEN: dict[str, tuple[dict[str, bytes], Expected, str]] = {  # and one thing th
         },
         flat("imagesTr/a_0000.png", "imagesTr/b_0000.png") | flat("imagesTs/c_0000.png", split="test"),
         '"labelsTr" has pictures of the same names as "imagesTr", which say where things lie in those and '
-        "are no class: 2 files left out.",
+        f"are no class: 2 files left out; {IF_CLASSES}",
     ),
     "Kaggle: ids beside the training images": (
         {
@@ -154,7 +163,7 @@ TAKEN: dict[str, tuple[dict[str, bytes], Expected, str]] = {  # and one thing th
         },
         {"CUB/images/1.Auk/a.jpg": ("train", "1.Auk"), "CUB/images/2.Owl/b.jpg": ("train", "2.Owl")},
         '"CUB/segmentations" has pictures of the same names as "CUB/images", which say where things lie in '
-        "those and are no class: 1 file left out.",
+        f"those and are no class: 1 file left out; {IF_CLASSES}",
     ),
     "Kaggle: a table of the training images": (
         {

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from clarinet.data.folders import files_of
 from clarinet.files.folders import place
 from clarinet.files.pairs import IMAGES, MARKS
 from tests.app.datasets.files import picture, zip_of
@@ -82,6 +83,49 @@ def test_classes_that_are_known_go_before_the_rule() -> None:
     assert placed(*paths, class_names=("images", "masks", "text")) == {
         path: ("train", path.split("/")[0]) for path in paths
     }
+
+
+@pytest.mark.parametrize(
+    "classes", [("rgb", "depth"), ("photos", "labels"), ("images", "edges"), ("Images", "Edges")]
+)
+@pytest.mark.parametrize("within", ["", "train/"])
+def test_a_list_of_classes_goes_before_the_rule(
+    classes: tuple[str, str], within: str, tmp_path: Path
+) -> None:
+    paths = [f"{within}{name}/{n}.png" for name in classes for n in (1, 2)]
+    files = {path: picture(shade=shade) for shade, path in enumerate(paths)}
+    listed = {"classes.txt": "\n".join(one.lower() for one in classes).encode()}
+
+    alone = taken(tmp_path / "a", zip_of(files))
+    named = taken(tmp_path / "b", zip_of(files | listed))
+
+    assert {class_ for _, class_ in places(alone).values()} == {None}
+    [told] = [note for note in alone["notes"] if "which say where things lie" in note]
+    assert "if they are classes, list them in a classes.txt beside them, a name a line; or give the" in told
+    assert "(filename,class)" in told
+    assert places(named) == {path: ("train", path.split("/")[-2].lower()) for path in paths}
+
+
+def test_a_list_of_classes_goes_before_the_rule_in_the_library(tmp_path: Path) -> None:
+    for path in ("rgb/1.png", "rgb/2.png", "depth/1.png", "depth/2.png"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(picture())
+
+    without = files_of(tmp_path)
+    (tmp_path / "classes.txt").write_text("rgb\ndepth\n", encoding="utf-8")
+    found = files_of(tmp_path)
+
+    assert {one.class_name for one in without.placed} == {None}
+    assert {one.class_name for one in found.placed} == {"rgb", "depth"}
+    assert found.listed == ["rgb", "depth"]
+
+
+def test_a_list_of_other_classes_leaves_the_rule_as_it_is(tmp_path: Path) -> None:
+    files = {f"{name}/1.png": picture(shade=shade) for shade, name in enumerate(("images", "masks"))}
+
+    result = taken(tmp_path, zip_of(files | {"classes.txt": b"cat\ndog\n"}))
+
+    assert places(result) == {"images/1.png": NO_CLASS}
 
 
 def test_a_folder_of_images_in_each_split_is_no_class() -> None:

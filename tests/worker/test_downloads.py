@@ -79,3 +79,14 @@ def test_a_download_that_fails_is_told_in_a_sentence_that_says_what_to_do(
     )
     assert "start a run by a preset without trained weights" in told
     assert "Errno" not in told
+
+
+def test_a_cache_below_a_home_that_is_none_has_nothing(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_HOME", "~nobody-has-this-name/torch")
+
+    assert downloaded_weights() == ["resnet18.a1_in1k"]
+
+    monkeypatch.setenv("TORCH_HOME", str(caches / "torch"))
+    monkeypatch.setenv("HF_HUB_CACHE", "~nobody-has-this-name/hub")
+
+    assert downloaded_weights() == ["efficientnet-lite0-57934424.pth"]

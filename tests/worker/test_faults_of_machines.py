@@ -291,7 +291,10 @@ def test_a_training_that_is_stopped_is_noticed_and_handed_on(context: Context) -
 
     waits = trial_of(context, trial.id)
     assert (waits.attempts, waits.setbacks, waits.avoided) == (0, 1, [HERE])
-    assert waits.setback == "The training made no step for 40 s and was stopped."
+    assert waits.setback == (
+        "The training did not get on for 40 s and was stopped. Where a step takes so long here, raise "
+        "CLARINET_STALL_TIMEOUT_S of this worker."
+    )
     assert trainers_of(trial.id) == []
 
 
@@ -396,3 +399,67 @@ def test_the_log_of_an_unwritable_folder_sets_back_at_once(context: Context) -> 
     waits = trial_of(context, trial.id)
     assert (waits.state, waits.claimed_until, waits.attempts) == (TrialState.QUEUED, None, 0)
     assert (waits.setback or "").startswith("The training could not be started: ")
+
+
+def test_a_folder_of_weights_that_cannot_be_looked_into_is_told_and_the_worker_beats_on(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As below a folder that is closed to us, but for root too.
+    closed = with_settings(context, weights_dir=Path("/", "x" * 300))
+    assert "cannot be looked into" in (trouble_of(closed.settings, closed.database, closed.storage) or "")
+    here = process_name(os.getpid())
+    see_worker(context, here)
+    monkeypatch.setattr("worker.heartbeat.BEAT_S", 0.05)
+    began = utc_now()
+
+    heartbeat = Heartbeat(closed, here, ["gpu"])
+    heartbeat.start()
+
+    wait_until(lambda: seen_at(context, here) > began)
+    first = seen_at(context, here)
+    wait_until(lambda: seen_at(context, here) > first)
+    heartbeat.stop()
+    assert "cannot be looked into" in (trouble_told(context, here) or "")
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), RuntimeError("No home.")])
+def test_a_look_that_the_system_refuses_is_told_and_ends_no_beats(
+    context: Context, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    here = process_name(os.getpid())
+    see_worker(context, here)
+
+    def refuse(_settings: object) -> None:
+        raise error
+
+    monkeypatch.setattr("worker.heartbeat.trouble_here", refuse)
+    began = utc_now()
+
+    heartbeat = Heartbeat(context, here, ["gpu"])
+    heartbeat.start()
+
+    wait_until(lambda: seen_at(context, here) > began)
+    heartbeat.stop()
+    assert trouble_told(context, here) == f"This machine could not be looked at: {error}."
+
+
+def test_what_goes_wrong_with_one_beat_ends_no_other(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = process_name(os.getpid())
+    failures = iter([ValueError("unforeseen")])
+    monkeypatch.setattr("worker.heartbeat.BEAT_S", 0.05)
+
+    def note(*_: object) -> None:
+        for error in failures:
+            raise error
+
+    monkeypatch.setattr("worker.heartbeat.note_trouble", note)
+    see_worker(context, here)
+    began = utc_now()
+
+    heartbeat = Heartbeat(context, here, ["gpu"])
+    heartbeat.start()
+
+    wait_until(lambda: seen_at(context, here) > began)
+    heartbeat.stop()

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, update
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from app import claims, jobs
 from app.accounts.models import User
 from app.campaigns.models import Campaign
+from app.claims import MAX_ATTEMPTS
 from app.clock import utc_now
 from app.db import Database
 from app.jobs import Job
@@ -29,6 +31,7 @@ from app.members.service import erase_person
 from app.settings import Settings
 from app.stores.folder import FolderStorage
 from tests.factories import NOW, make_campaign, make_user
+from tests.worker.refusing import SENTENCE, refused
 from worker.apart import ImportFailed, read_apart
 from worker.context import Context
 from worker.label_intake import MODULE, import_labels
@@ -202,6 +205,39 @@ def test_a_stopping_worker_hands_back_without_a_lost_attempt(
     assert answers_stored(session) == 0
 
 
+def test_what_breaks_here_is_told_and_not_tried_again(
+    context: Context, session: Session, storage: FolderStorage, bring: Callable[..., LabelImport]
+) -> None:
+    made = bring(GOOD)
+
+    import_labels(context, made.id, read=reads((0, "1", "perhaps")))  # no value that we know
+
+    session.refresh(made)
+    assert (made.state, made.attempts, made.failure) == (
+        ImportState.FAILED,
+        1,
+        '"l.csv" could not be taken in because of a fault on our side, of which the log says more. '
+        "Nothing was stored.",
+    )
+    assert (answers_stored(session), files_in(storage)) == (0, [])
+
+
+@pytest.mark.parametrize("trouble", [OSError(28, "disk is full"), PoolTimeout(), MemoryError()])
+def test_what_a_machine_lacks_is_left_to_another_attempt(
+    *, context: Context, session: Session, bring: Callable[..., LabelImport], trouble: Exception
+) -> None:
+    made = bring(GOOD)
+
+    def read(*_asked: object, **_about: object) -> dict[str, object]:
+        raise trouble
+
+    with pytest.raises(type(trouble)):
+        import_labels(context, made.id, read=read)
+
+    session.refresh(made)
+    assert (made.state, made.failure) == (ImportState.IMPORTING, None)
+
+
 @pytest.mark.parametrize("by", ["another worker", "an admin"])
 def test_whoever_lost_the_import_stops_and_stores_nothing(
     *,
@@ -281,3 +317,18 @@ def test_three_dead_workers_fail_the_import(
     session.refresh(made)
     assert (made.state, files_in(storage)) == (ImportState.FAILED, [])
     assert "3 times" in (made.failure or "")
+
+
+def test_a_store_that_refuses_fails_an_import_after_three_attempts_in_words(
+    context: Context, session: Session, bring: Callable[..., LabelImport]
+) -> None:
+    made = bring(GOOD)
+    import_labels(refused(context), made.id)
+    session.refresh(made)
+    assert (made.state, made.attempts) == (ImportState.IMPORTING, 1)
+
+    for _ in range(MAX_ATTEMPTS - 1):
+        import_labels(refused(context), made.id)
+
+    session.refresh(made)
+    assert (made.state, made.failure) == (ImportState.FAILED, SENTENCE)

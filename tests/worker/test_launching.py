@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -13,10 +14,12 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from alembic import command
 from pydantic import ValidationError
+from sqlalchemy import update
 
 from app.clock import utc_now
 from app.migrate import alembic_config
 from app.runs import trials
+from app.runs.faults import MAX_SETBACKS, Fault, pause_after
 from app.runs.models import Trial, TrialState
 from app.settings import Settings
 from tests.factories import make_run
@@ -62,6 +65,13 @@ if (jobs / name).exists():
 (jobs / name).write_text(told)
 """,
 }
+
+# Takes a job, which ends at once.
+DIES = """
+with (jobs.parent / "launched").open("a") as launched:
+    launched.write(".")
+print(1)
+"""
 
 
 @pytest.fixture
@@ -145,7 +155,54 @@ def test_a_cluster_that_takes_no_job_is_said_in_words(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotLaunched, match="kubectl could not be asked"):
         launch_trial(launching(context, "kubernetes", cluster), trial.id)
-    assert trial_of(context, trial.id).state is TrialState.QUEUED
+    waits = trial_of(context, trial.id)
+    assert (waits.state, waits.fault, waits.setbacks) == (TrialState.QUEUED, Fault.PASSING, 0)
+    assert (waits.setback or "").startswith("kubectl could not be asked to start a trial: ")
+
+
+def test_jobs_that_end_before_they_claim_are_followed_ever_later_and_then_the_trial_fails(
+    context: Context, cluster: Path
+) -> None:
+    """As jobs do whose image cannot be pulled, or whose node has another database."""
+    (cluster / "sbatch").write_text(f"#!{sys.executable}\n{JOBS}{DIES}")
+    place, trial = launching(context, "slurm", cluster), make_trial(context)
+    count = cluster / "launched"
+
+    for number in range(1, MAX_SETBACKS + 1):
+        launch_trial(place, trial.id)
+        launch_trial(place, trial.id)  # nudged again, and the job is gone already
+        row = trial_of(context, trial.id)
+        assert (len(count.read_text()), row.launches, row.state) == (number, number, TrialState.QUEUED)
+        told = row.setback or ""
+        assert (f"and {number - 1} of them ended before they began to train" in told) is (number > 1)
+        assert row.launched_at is not None
+        with context.unit_of_work() as session:
+            early = row.launched_at - pause_after(number) + timedelta(seconds=2)
+            session.execute(update(Trial).values(launched_at=early))
+        launch_trial(place, trial.id)
+        assert len(count.read_text()) == number
+        with context.unit_of_work() as session:
+            session.execute(update(Trial).values(launched_at=early - timedelta(seconds=2)))
+
+    launch_trial(place, trial.id)
+    failed = trial_of(context, trial.id)
+    assert (failed.state, failed.fault) == (TrialState.FAILED, Fault.MACHINE)
+    assert f"{MAX_SETBACKS} of them ended before they began to train" in (failed.failure or "")
+
+
+def test_a_claim_ends_the_count_of_jobs(context: Context, cluster: Path) -> None:
+    (cluster / "sbatch").write_text(f"#!{sys.executable}\n{JOBS}{DIES}")
+    place, trial = launching(context, "slurm", cluster), make_trial(context)
+    launch_trial(place, trial.id)
+
+    with context.unit_of_work() as session:
+        claim = trials.claim_trial(session, trial.id, by="there:1/2", now=utc_now())
+        assert claim is not None
+        trials.hand_back(session, claim, counts=True, now=utc_now())
+    launch_trial(place, trial.id)
+
+    row = trial_of(context, trial.id)
+    assert (row.launches, row.setback) == (1, None)
 
 
 def test_a_cluster_needs_the_description_of_a_job() -> None:

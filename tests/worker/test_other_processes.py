@@ -8,14 +8,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import torch
+from sqlalchemy import select
 
+from app.runs.models import Worker
 from clarinet.distributed.group import ALONE, Group
-from tests.worker.conftest import PYTHON
+from tests.worker.conftest import PYTHON, wait_until
 from worker.context import Context
+from worker.device import look_at_device, most_processes_without_gpu
+from worker.heartbeat import Heartbeat
 from worker.local.processes import environment_of
 from worker.trainer import others
 from worker.trainer.exits import Exit
@@ -110,3 +115,36 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     assert device_of_part(CUDA, Place(1, 2)) == torch.device("cuda", 1)
     with pytest.raises(WorkerUnfit, match="in 3 processes, each on a GPU of its own, and this worker has 2"):
         device_of_part(CUDA, Place(0, 3))
+
+
+def test_without_gpus_there_are_no_more_processes_than_cores() -> None:
+    cpu, cores = torch.device("cpu"), most_processes_without_gpu()
+
+    assert device_of_part(cpu, Place(0, cores)) == cpu
+    with pytest.raises(WorkerUnfit, match=f"trains in {cores + 1} processes.* no GPU and {cores} cores"):
+        device_of_part(cpu, Place(0, cores + 1))
+
+
+def test_a_worker_tells_into_how_many_processes_it_can_split_a_run(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\nfor gpu in 1 2 3; do echo 'H100, 80000, 79000'; done\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+    assert look_at_device("cpu").most_processes == most_processes_without_gpu()
+    assert look_at_device("auto").most_processes == 3
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")  # as a worker has what it took
+    assert look_at_device("auto").most_processes == 2
+
+    heartbeat = Heartbeat(context, "w", ["gpu"])
+    heartbeat.start()
+
+    def told() -> int | None:
+        with context.reading() as session:
+            return session.scalar(select(Worker.most_processes).where(Worker.name == "w"))
+
+    wait_until(lambda: told() == most_processes_without_gpu())
+    heartbeat.stop()

@@ -32,6 +32,7 @@ from app.stores.folder import FolderStorage
 from tests.factories import make_dataset, make_user
 from tests.onnx_models import make_model
 from tests.worker.conftest import folder_of
+from tests.worker.refusing import SENTENCE, refused
 from worker.context import Context
 from worker.predicting import predict_dataset
 from worker.upkeep import Upkeep
@@ -303,3 +304,18 @@ def test_what_cannot_be_predicted_is_refused_beside_the_field(
     assert form.status_code == 422
     assert "has no images yet" in form.text
     assert sent.status_code == 303
+
+
+def test_a_store_that_refuses_fails_it_after_three_attempts_in_words(
+    session: Session, context: Context, model: Model, dataset: Dataset
+) -> None:
+    row = prediction(session, context.storage, model, dataset)
+    predict_dataset(refused(context), row.id)
+    session.refresh(row)
+    assert (row.state, row.attempts) == (PredictionState.QUEUED, 1)
+
+    for _ in range(MAX_ATTEMPTS - 1):
+        predict_dataset(refused(context), row.id)
+
+    session.refresh(row)
+    assert (row.state, row.failure) == (PredictionState.FAILED, SENTENCE)

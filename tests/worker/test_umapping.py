@@ -33,6 +33,7 @@ from app.stores.folder import FolderStorage
 from tests.app.mistakes.kept import CLASSES, examples_of, kept_of, make_finished, publish
 from tests.app.mistakes.looked_at import HTML, page, words_of
 from tests.factories import NOW, make_dataset, make_run
+from tests.worker.refusing import SENTENCE, refused
 from worker.context import Context
 from worker.umapping import make_umap
 from worker.upkeep import Upkeep
@@ -239,3 +240,19 @@ def test_a_worker_that_died_is_followed_by_another_until_there_were_enough(
     session.expire_all()
     assert Job(jobs.MAKE_UMAP, (str(row.id),)) in published
     assert (row.state, row.failure) == (UmapState.FAILED, umaps.DIED)
+
+
+def test_a_store_that_refuses_fails_it_after_three_attempts_in_words(
+    client: TestClient, session: Session, context: Context, run: Run
+) -> None:
+    client.post(f"/trials/{run.trials[0].id}/map/umap", headers=HTML)
+    row = session.scalars(select(Umap)).one()
+    make_umap(refused(context), row.id)
+    session.refresh(row)
+    assert (row.state, row.attempts) == (UmapState.QUEUED, 1)
+
+    for _ in range(MAX_ATTEMPTS - 1):
+        make_umap(refused(context), row.id)
+
+    session.refresh(row)
+    assert (row.state, row.failure) == (UmapState.FAILED, SENTENCE)

@@ -23,6 +23,7 @@ import torch
 from clarinet.distributed.group import ALONE, Group
 from clarinet.distributed.joining import joined
 from clarinet.recipes.errors import ClarinetError, ConfigError
+from worker.device import most_processes_without_gpu
 from worker.trainer.exits import Exit
 from worker.trainer.faults import WorkerUnfit, is_memory
 from worker.trainer.given import PART
@@ -73,12 +74,19 @@ class OtherEnded(Exception):
 
 
 def device_of_part(device: torch.device, place: Place) -> torch.device:
-    """Where a process trains: each on a GPU of its own.
+    """Where a process trains: each on a GPU of its own, or without GPUs on a core.
 
     Raises:
-        WorkerUnfit: the worker has fewer GPUs than the run has processes.
+        WorkerUnfit: the worker has fewer of them than the run has processes.
     """
-    if device.type != "cuda" or place.size == 1:
+    if place.size == 1:
+        return device
+    if device.type != "cuda":
+        if place.size > (cores := most_processes_without_gpu()):
+            raise WorkerUnfit(
+                f"The run trains in {place.size} processes, each of which holds all images, and this worker "
+                f"has no GPU and {cores} cores."
+            )
         return device
     has = torch.cuda.device_count()
     if has < place.size:

@@ -44,7 +44,7 @@ def train_part(given: Given, place: Place, *, should_stop: Callable[[], bool]) -
             config = TrainConfig.from_dict(trial.run.config | {"seed": trial.seed})
             # The first one waits for us meanwhile, and beats no more.
             storage = storage_of(settings).patiently(PATIENCE_S, beat=given.teller.beat)
-            loaded = load(session, storage, trial.run, config)
+            loaded = load(session, storage, trial.run, config, beat=given.teller.beat)
         device = device_of_part(device_of(settings.device), place)
         with tempfile.TemporaryDirectory() as folder, joined_here(place, device) as group:
             nowhere = Path(folder) / "checkpoint"  # the first one's counts
@@ -53,6 +53,7 @@ def train_part(given: Given, place: Place, *, should_stop: Callable[[], bool]) -
                 config,
                 loaded.data,
                 device=device,
+                on_part=given.teller.beat,  # of the parts of all the slowest counts
                 checkpoint=nowhere,
                 should_stop=should_stop,
                 weights_folder=weights_folder(settings.weights_dir, config),

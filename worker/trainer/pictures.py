@@ -11,6 +11,7 @@ from app.registry.kept_pictures import COMPONENTS, MOST_ON_MAP, Among, KeptPictu
 from app.registry.target_predictions import TargetPredictions
 from clarinet.files.names import NO_LABEL
 from clarinet.networks.classifier import SOURCE, TARGET
+from clarinet.recipes.doing import OnPart, silently
 from clarinet.run.evaluation import predict, predict_resized
 from clarinet.run.feature_map import features_of, pixels_at, principal_components, sample_rows
 from clarinet.run.training import TrainResult
@@ -28,15 +29,15 @@ class _Part:
     probabilities: NDArray[np.float32]  # (N, L)
 
 
-def pictures_of(result: TrainResult, loaded: TrialData) -> KeptPictures:
+def pictures_of(result: TrainResult, loaded: TrialData, *, beat: OnPart = silently) -> KeptPictures:
     """Predict the target's pictures, and place a sample of both domains by the model's features.
 
-    Equal models of equal data give equal arrays.
+    Equal models of equal data give equal arrays. `beat` is called as it gets on.
     """
     data, model = loaded.data, result.model
     sources = sample_rows(len(data.source_images), most=MOST_ON_MAP)
     targets = sample_rows(len(data.target_images), most=MOST_ON_MAP)
-    seen = pixels_at(model, data.source_images, sources)
+    seen = pixels_at(model, data.source_images, sources, on_part=beat)
     count = len(loaded.test_ids) + len(loaded.target_ids) + len(sources)
 
     def part(among: Among, ids: NDArray[np.int64], known: NDArray[np.int64], said: Tensor) -> _Part:
@@ -47,22 +48,24 @@ def pictures_of(result: TrainResult, loaded: TrialData) -> KeptPictures:
             Among.TRAIN,
             loaded.target_ids,
             _known(data.target_labels, len(loaded.target_ids)),
-            predict(model, data.target_images),
+            predict(model, data.target_images, on_part=beat),
         ),
         part(
             Among.SOURCE,
             loaded.source_ids[sources.numpy()],
             loaded.source_classes[sources.numpy()],
-            predict_resized(model, seen, domain=SOURCE),
+            predict_resized(model, seen, domain=SOURCE, on_part=beat),
         ),
     ]
     if data.target_test_images is not None:
         known = _known(data.target_test_labels, len(loaded.test_ids))
-        parts.insert(0, part(Among.TEST, loaded.test_ids, known, predict(model, data.target_test_images)))
+        said = predict(model, data.target_test_images, on_part=beat)
+        parts.insert(0, part(Among.TEST, loaded.test_ids, known, said))
+    shown = pixels_at(model, data.target_images, targets, on_part=beat)
     features = torch.cat(
         [
-            features_of(model, pixels_at(model, data.target_images, targets), domain=TARGET),
-            features_of(model, seen, domain=SOURCE),
+            features_of(model, shown, domain=TARGET, on_part=beat),
+            features_of(model, seen, domain=SOURCE, on_part=beat),
         ]
     )
     found = principal_components(features, most=COMPONENTS)

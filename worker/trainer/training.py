@@ -88,7 +88,7 @@ class ClaimedTrial:
         """What the trial trains on, which is the same for every seed of its run; raises what `load` does."""
         if self.run.id not in self.read:
             with self.database.read.begin() as session:
-                self.read[self.run.id] = load(session, self.storage, self.run, config)
+                self.read[self.run.id] = load(session, self.storage, self.run, config, beat=self.beat)
         return self.read[self.run.id]
 
     def record_epoch(self, report: EpochReport) -> None:
@@ -140,7 +140,7 @@ class ClaimedTrial:
         tensors = tensors_digest(result.model.state_dict())
         weights = _file_facts(folder / registry.WEIGHTS)
         facts = _facts(result, loaded)
-        pictures = pictures_of(result, loaded)
+        pictures = pictures_of(result, loaded, beat=self.beat)
         predicted = target_predictions_of(pictures)
         facts[shares.FACTS] = np.bincount(predicted.classes, minlength=len(loaded.class_names)).tolist()
         # For comparisons image by image; a card does without.
@@ -263,6 +263,7 @@ def training_in_steps(
             device=device,
             on_epoch=work.record_epoch,
             on_doing=Paced(work.record_doing, every_s=DOING_S),
+            on_part=work.beat,
             checkpoint=checkpoint,
             should_stop=should_stop,
             weights_folder=weights,

@@ -27,6 +27,7 @@ from clarinet.data.training_data import TrainData
 from clarinet.files.label_table import Labels
 from clarinet.files.names import NO_LABEL, numbers_among
 from clarinet.recipes.config import TrainConfig
+from clarinet.recipes.doing import OnPart, silently
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.scoring import ScoredOn
 
@@ -50,12 +51,15 @@ class TrialData:
     datasets: dict[str, dict[str, object]]  # name, version and digest of "source" and "target"
 
 
-def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> TrialData:
+def load(
+    session: Session, storage: Storage, run: Run, config: TrainConfig, *, beat: OnPart = silently
+) -> TrialData:
     """Read the campaign's images with the snapshot's labels, and the target's images without theirs.
 
     Args:
         config: the trial's; its size is that of images where a dataset's own sizes differ, or where they are
             larger and the images would take more than RESIDENT_BYTES.
+        beat: called after some of the images, again and again.
 
     Raises:
         DataError: the labels do not belong to the images.
@@ -77,11 +81,11 @@ def load(session: Session, storage: Storage, run: Run, config: TrainConfig) -> T
     labels = replace(labels, positions=_rows(source, labels), probabilities=chances)
     held = versions.version(session, *theirs)
     mapped = _numbers(held, names)
-    test = _test_set(_images(session, storage, theirs, Split.TEST, size), mapped)
+    test = _test_set(_images(session, storage, theirs, Split.TEST, size), mapped, beat)
     data = TrainData.of(
         labels,
-        _given(source),
-        target_images=_given(target),
+        _given(source, beat),
+        target_images=_given(target, beat),
         test=(test.images, test.classes),
         # To score by, where there is no such test set; never to train on.
         target_labels=torch.from_numpy(mapped[target.true_classes]),
@@ -138,8 +142,8 @@ class _Streamed:
         return torch.from_numpy(self._images.read(rows.tolist()))
 
 
-def _given(images: StoredImages) -> Tensor | ImageStream:
-    return _Streamed(images) if images.nbytes > RESIDENT_BYTES else torch.from_numpy(images.load())
+def _given(images: StoredImages, beat: OnPart) -> Tensor | ImageStream:
+    return _Streamed(images) if images.nbytes > RESIDENT_BYTES else torch.from_numpy(images.load(beat))
 
 
 def _images(
@@ -188,7 +192,7 @@ class _TestSet(NamedTuple):
     of: int  # how many test images there are
 
 
-def _test_set(test: StoredImages, mapped: NDArray[np.int64]) -> _TestSet:
+def _test_set(test: StoredImages, mapped: NDArray[np.int64], beat: OnPart) -> _TestSet:
     """The target's test images whose true class the campaign knows; to score, never to train on."""
     classes = mapped[test.true_classes]
     known = classes != NO_LABEL
@@ -196,4 +200,4 @@ def _test_set(test: StoredImages, mapped: NDArray[np.int64]) -> _TestSet:
         return _TestSet(None, None, [], len(known))
     places = [place for place, is_known in zip(test.places, known, strict=True) if is_known]
     scored = replace(test, places=places)
-    return _TestSet(_given(scored), torch.from_numpy(classes[known]), scored.ids, len(known))
+    return _TestSet(_given(scored, beat), torch.from_numpy(classes[known]), scored.ids, len(known))

@@ -33,7 +33,21 @@ EXPECTED = (
     "expected pictures such as PNG and JPEG, or the arrays x_train and y_train as numpy.savez saves them"
 )
 # May tell classes in ways that nobody reads.
-OF_CLASSES = {"txt", "json", "xml", "mat", "xlsx", "ods", "yaml", "yml", "pkl", "parquet", "db", "sqlite"}
+OF_CLASSES = {
+    "txt",
+    "json",
+    "xml",
+    "mat",
+    "xlsx",
+    "ods",
+    "yaml",
+    "yml",
+    "pkl",
+    "parquet",
+    "db",
+    "sqlite",
+    "jsonl",
+}
 SUBMISSION = "submission"  # in the names of tables of Kaggle that show how answers look, and are none
 # Of programs that pack what they write as a zip; nobody means pictures in them.
 DOCUMENTS = {"xlsx", "docx", "pptx", "ods", "odt", "odp", "epub"}
@@ -54,7 +68,7 @@ def read_folders(archive: Archive, *, class_names: Sequence[str] = (), no_label:
     """
     tables, others = _tables(archive)
     found = _look(archive, others)
-    placement = place(found.images, archive.name, class_names=class_names)
+    placement = place(found.images, archive.name, class_names=class_names, listed=_listed(archive))
     tables = about_images(tables, others, placement, found.images)
     if others and not tables and not any(one.class_name for one in placement.placed):
         raise Refused(others[0], WANTED)
@@ -68,9 +82,17 @@ def read_with_table(
 ) -> Reading:
     """The images that a table beside the zip names, in its order within each split; see `read_folders`."""
     found = _look(archive, ())
-    placement = place(found.images, archive.name, class_names=class_names)
+    placement = place(found.images, archive.name, class_names=class_names, listed=_listed(archive))
     classed = _classed(archive, placement, [table], found, class_names)
     return _reading(archive, classed, found, [table], class_names=class_names, no_label=no_label)
+
+
+def _listed(archive: Archive) -> list[str]:
+    """The classes that a list in the zip names."""
+    path = class_list(archive.members)
+    if path is None:
+        return []
+    return class_lines(archive.read(path, limit=MAX_LIST_BYTES).decode(errors="replace"))
 
 
 def _tables(archive: Archive) -> tuple[list[Table], list[str]]:
@@ -260,8 +282,7 @@ def _classes(
         if known is not None:
             _require_no_odd_number(archive, names, known)
         return checked_classes(names, archive.name, listed=columns)
-    text = archive.read(path, limit=MAX_LIST_BYTES).decode(errors="replace")
-    listed = class_lines(text)
+    listed = _listed(archive)
     is_used = as_listed(names, listed) is not None
     if known is not None and not is_used:
         _require_no_odd_number(archive, names, known)

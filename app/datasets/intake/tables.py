@@ -8,22 +8,20 @@ from typing import Any, NamedTuple
 
 from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_EXAMPLES
 from app.datasets.intake.reading import checked_path
+from clarinet.files.columns import FILENAMES, IDS, PICTURES
 from clarinet.files.json_text import KeyTwice, json_of
 from clarinet.files.names import in_a_row, tidy
 from clarinet.files.refusal import Refused
 from clarinet.files.splits import split_word
-from clarinet.files.tables import BadTable, TextTable, column_name, text_of, unguarded
-from clarinet.files.yes_no import Sayings
+from clarinet.files.tables import BadTable, TextTable, Unread, column_name, text_of, unguarded
 
 ENDINGS = (".csv", ".tsv")
 # What people call the columns, the first as we do.
 COLUMNS = {
-    "filename": ("filename", "file_name", "file", "image", "path"),
+    "filename": (*FILENAMES, *PICTURES),
     "class": ("class", "label", "class_name"),
     "split": ("split",),
 }
-# Of tables of Kaggle, beside a class and in place of a file name: the name without its ending.
-IDS = ("id", "image_id")
 KNOWN = frozenset(name for names in (*COLUMNS.values(), IDS) for name in names)
 # Of data sets of Hugging Face, which may tell anything of their images; the latter as lines of JSON.
 METADATA, JSON_LINES = "metadata.csv", "metadata.jsonl"
@@ -119,14 +117,14 @@ def _has_ids(header: Sequence[str]) -> bool:
 
 def _answers_told(columns: Mapping[str, Sequence[str]], name: str) -> list[str]:
     """That columns which are not read say yes or no, if so: perhaps a no was about the class."""
-    said = {column: Sayings() for column in columns}
+    said = {column: Unread(column, column_name(column)) for column in columns}
     for column, values in columns.items():
         for row, value in enumerate(values):
             said[column].add(value, row)
     return [
         f"The column {column} of {name} says yes or no; the class counts as it stands, whatever that says"
         for column in columns
-        if said[column].answer
+        if said[column].example
     ]
 
 

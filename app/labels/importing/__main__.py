@@ -21,7 +21,8 @@ from clarinet.files.names import (
     NO_LABEL,
     class_numbers,
     counted_from_0_told,
-    numbers_among,
+    named_by_numbers_told,
+    numbers_by_name,
     plain_number,
 )
 from clarinet.files.no_class import VOID, is_called, means_missing
@@ -92,12 +93,14 @@ def take_in(storage: FolderStorage, request: Mapping[str, Any]) -> dict[str, Any
         )
     write_rows(storage, request["rows"], rows)
     is_counted = first is None and file.reading is not Reading.NAMES
-    told = counted_from_0_told(numbers, class_names) if is_counted else ""
+    are_places = file.reading is Reading.PLACES
+    told = counted_from_0_told(numbers, class_names, are_places=are_places) if is_counted else ""
     notes = [*file.remarks, *([f"{told}."] if told else [])]
     if no_label:
         left = f'"{shown(no_label)}" stands for no class: {many(of_none, file.noun)}'
         notes.append(f"Left out, because {left}.")
-    return {"noun": file.noun, "faults": sorted(faults)[: MOST_NAMED + 1], "notes": notes}
+    told_of = {"noun": file.noun, "has_ids": file.has_ids, "notes": notes}
+    return {**told_of, "faults": sorted(faults)[: MOST_NAMED + 1]}
 
 
 def _first_position(answers: Sequence[AnswerInFile], first: int | None) -> int:
@@ -124,6 +127,8 @@ def _no_class(item: AnswerInFile, reading: Reading, class_names: list[str], firs
     said = item.class_name[:80]
     may_be_none = said == str(VOID) or means_missing(said)
     mend = f"; say no_label={shown(said)} if it means that nobody knows the class" if may_be_none else ""
+    if reading is Reading.EITHER:
+        mend += named_by_numbers_told(item.class_name, class_names)
     if reading is not Reading.PLACES:
         return f"is about the class {said!r}, which this campaign does not have{mend}"
     last = len(class_names) - 1 + first
@@ -144,7 +149,7 @@ def _contradiction(item: AnswerInFile, number: int, class_names: list[str], firs
 
 def _numbers(also: Also, class_names: list[str], first: int) -> set[int]:
     """What a further column can mean; it is only compared, so both readings of a number may be right."""
-    found = set(numbers_among(class_names, [also.text])) if also.reading is not Reading.PLACES else set()
+    found = set(numbers_by_name(class_names, [also.text])) if also.reading is not Reading.PLACES else set()
     if also.reading is not Reading.NAMES and also.text.isascii() and also.text.isdigit():
         place = plain_number(also.text)
         found |= {int(place) - first} if len(place) <= len(str(len(class_names))) else set()

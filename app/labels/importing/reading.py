@@ -28,6 +28,7 @@ class FileOfLabels:
     bad: list[BadLine]  # of many the first MOST_NAMED and one
     reading: Reading
     remarks: list[str] = field(default_factory=list)  # what the admin should know, in sentences
+    has_ids: bool = False  # it names pictures by their files' names without the ending
 
 
 def read_answers(data: bytes, *, dataset: str = "", ignored: Sequence[str] = ()) -> FileOfLabels:
@@ -62,7 +63,8 @@ def read_answers(data: bytes, *, dataset: str = "", ignored: Sequence[str] = ())
         left = "".join(f" {sentence}" for sentence in source.remarks)
         raise BadImport(f"The file has no labels.{left} Nothing was stored.")
     noun = "task" if is_json else "line"
-    return FileOfLabels(noun, said, bad_ones, source.reading, list(source.remarks))
+    has_ids = isinstance(source, Lines) and source.has_ids
+    return FileOfLabels(noun, said, bad_ones, source.reading, list(source.remarks), has_ids)
 
 
 def _all(source: Iterable[AnswerInFile | BadLine]) -> tuple[list[AnswerInFile], list[BadLine]]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID
@@ -15,7 +15,7 @@ from app.campaigns.models import Campaign
 from app.datasets.models import Example
 from app.labels.importing.statements import NO, YES, contradicting, statements
 from app.labels.models import ImportedAnswer, ImportState, LabelImport
-from clarinet.files.names import sameness
+from clarinet.files.names import in_a_row, sameness
 from clarinet.recipes.counting import is_or_are, many
 
 _SHOWN = 80  # characters of a stranger's word in a sentence
@@ -35,12 +35,16 @@ class Settled:
         known: how many of these a campaign's other imports said before.
         left_out: answers of people who contradict themselves about the picture.
         faults: the lines that contradict earlier ones: number, and with what, continuing a sentence.
+        beside: how many of those left out contradict nothing: earlier imports alone contradict themselves.
+        earlier: what these imports are called.
     """
 
     counts: Counter[AnswerValue]
     known: int
     left_out: int
     faults: Sequence[tuple[int, str]]
+    beside: int = 0
+    earlier: Sequence[str] = ()
 
     def words(self, noun: str, *, written: int) -> list[str]:
         """What the admin should know of it, in sentences. `written`: things that the file says."""
@@ -51,10 +55,16 @@ class Settled:
         if twice := written - self.counts.total() - self.left_out:
             says = "says" if twice == 1 else "say"
             told.append(f"{many(twice, noun)} {says} what an earlier one says, and counted once.")
-        if self.left_out:
+        if own := self.left_out - self.beside:
             told.append(
-                f"{many(self.left_out, 'answer')} left out: who gave them contradicts themselves about the "
+                f"{many(own, 'answer')} left out: who gave them contradicts themselves about the "
                 "picture, and nothing that they say of it counts."
+            )
+        if self.beside:
+            files = in_a_row([repr(name[:_SHOWN]) for name in self.earlier])
+            told.append(
+                f"{many(self.beside, 'answer')} left out: who gave them contradicts themselves about the "
+                f"picture in what was imported before, from {files}. Take that back, and they count."
             )
         return told
 
@@ -96,8 +106,8 @@ def settle(session: Session, made: LabelImport, campaign: Campaign) -> Settled:
         .outerjoin(bad, _is_by(bad))
         .where(own, same, or_(bad.c.example_id.is_(None), ImportedAnswer.value.not_in(OF_CLASS)))
     )
-    faults = list(_faults(session, made, campaign, bad)) if left_out else []
-    return Settled(counts, known or 0, left_out, faults)
+    found = _look(session, made, campaign, bad) if left_out else _Found()
+    return Settled(counts, known or 0, left_out, found.faults, found.beside, list(found.earlier))
 
 
 def _call_people_alike(session: Session, made: LabelImport, campaign: Campaign) -> None:
@@ -152,11 +162,28 @@ class _Said(NamedTuple):
         return self.value is YES and other.value is YES
 
 
-def _faults(
-    session: Session, made: LabelImport, campaign: Campaign, bad: Subquery
-) -> Iterator[tuple[int, str]]:
-    """Each statement of the import that contradicts another one, with that."""
+@dataclass(slots=True)
+class _Found:
+    """What an import has to do with contradictions; see `Settled`. `earlier`: names, each once."""
+
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    beside: int = 0
+    earlier: dict[str, None] = field(default_factory=dict)
+
+
+def _look(session: Session, made: LabelImport, campaign: Campaign, bad: Subquery) -> _Found:
+    """Each statement of the import that contradicts another one; and those that stand beside others which do.
+
+    Of other pictures and people, who contradict themselves in earlier imports alone, nothing is read.
+    """
     is_own = ImportedAnswer.import_id == made.id
+    mine = aliased(ImportedAnswer)
+    is_about_mine = exists().where(
+        mine.import_id == made.id,
+        mine.example_id == ImportedAnswer.example_id,
+        mine.annotator == ImportedAnswer.annotator,
+        mine.value.in_(OF_CLASS),
+    )
     rows = session.execute(
         select(
             LabelImport.id,
@@ -176,28 +203,38 @@ def _faults(
         .where(
             or_(is_own, and_(LabelImport.campaign_id == campaign.id, LabelImport.state == ImportState.READY)),
             ImportedAnswer.value.in_(OF_CLASS),
+            is_about_mine,
         )
         .order_by(ImportedAnswer.example_id, ImportedAnswer.annotator, is_own, ImportedAnswer.id)
     )
+    found = _Found()
     for _, group in groupby(
         (_Said._make(row) for row in rows), key=lambda one: (one.example_id, one.annotator)
     ):
-        yield from _of_one(list(group), made.id, campaign.class_names)
+        said = list(group)
+        earlier = [one for one in said if one.import_id != made.id]
+        faults = list(_of_one(earlier, said[len(earlier) :], campaign.class_names))
+        found.faults += faults
+        if not faults:
+            found.beside += len(said) - len(earlier)
+            at_odds = [one for one in earlier if any(map(one.contradicts, earlier))]
+            found.earlier |= dict.fromkeys(one.file for one in at_odds or earlier)
+    return found
 
 
-def _of_one(said: Sequence[_Said], import_id: UUID, names: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """What one person says of one picture: earlier imports before this one, which is in its order."""
+def _of_one(
+    earlier: Sequence[_Said], own: Sequence[_Said], names: Sequence[str]
+) -> Iterator[tuple[int, str]]:
+    """What an import says of one picture for one person, in its order, that contradicts what was said."""
     is_found = False
-    for place, one in enumerate(said):
-        if one.import_id != import_id:
-            continue
-        before = next((other for other in said[:place] if one.contradicts(other)), None)
+    for place, one in enumerate(own):
+        before = next((other for other in (*earlier, *own[:place]) if one.contradicts(other)), None)
         if before is not None:
             is_found = True
             yield one.line or 0, _told(one, before, names)
-    if not is_found:  # no two of them contradict each other, and all together leave no class
-        own = [one for one in said if one.import_id == import_id]
-        first = next((one for one in said if one.value is NO and one is not own[-1]), own[-1])
+    denied = [{one.class_ for one in some if one.value is NO} for some in (earlier, (*earlier, *own))]
+    if not is_found and len(denied[0]) < len(denied[1]) == len(names):
+        first = next(one for one in (*earlier, *own) if one.value is NO)
         yield own[-1].line or 0, f"{_told(own[-1], first, names)}, so that no class is left"
 
 

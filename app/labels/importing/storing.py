@@ -20,6 +20,7 @@ from app.journal.models import Action
 from app.journal.writing import ADDRESS
 from app.labels.importing.rows import Row
 from app.labels.importing.settling import Settled
+from app.labels.importing.tasks import UPLOADS
 from app.labels.models import ImportedAnswer, ImportState, LabelImport
 from clarinet.files.folders import PathFinder
 from clarinet.files.names import same_path, sameness
@@ -43,10 +44,14 @@ class Before:
 
 
 class Pictures:
-    """The training pictures of a campaign, found as a file means them: by file name, position or id."""
+    """The training pictures of a campaign, found as a file means them: by file name, position or id.
+
+    `has_ids`: whether file names of it may lack their ending.
+    """
 
     def __init__(self, campaign: Campaign) -> None:
         self.dataset_id = campaign.dataset_id
+        self.has_ids = False
         self._own = Example.dataset_id == campaign.dataset_id, Example.split == Split.TRAIN
         self._by_name: dict[str, int | None] | None = None
         self._finder: PathFinder | None = None
@@ -108,7 +113,7 @@ class Pictures:
             for filename, example_id in rows:  # images that joined later may be called what others are
                 is_first = filename not in self._by_name
                 self._by_name[str(filename)] = example_id if is_first else None
-            self._finder = PathFinder(self._by_name) if self._by_name else None
+            self._finder = PathFinder(self._by_name, by_id=self.has_ids) if self._by_name else None
         return self._by_name
 
     def _is_shared(self, name: str) -> bool:
@@ -157,8 +162,10 @@ def _parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
 def no_picture(row: Row) -> str:
     """Why a row's picture was not found; continues a sentence."""
     if row.filename:
+        mend = ", write its name here as filename into the task's data" if UPLOADS in row.filename else ""
         return (
             f"is about the file {row.filename[:80]!r}, which is none of this campaign's, or could be several"
+            f"{mend}"
         )
     if row.position is None and row.example_id is None:
         return "does not say which picture it is about: filename, position or example_id"

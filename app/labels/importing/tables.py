@@ -8,6 +8,7 @@ from app.annotation.models import AnswerValue
 from app.labels.errors import BadImport
 from app.labels.exports.answers import ARROW as ANSWERS_OUT
 from app.labels.exports.labels import ARROW as LABELS_OUT
+from app.labels.exports.labels import CHANCE
 from app.labels.importing.said import (
     NOT_LABELS,
     Also,
@@ -21,13 +22,13 @@ from app.labels.importing.said import (
     whole,
     whole_if_any,
 )
+from clarinet.files.columns import FILENAMES, IDS, OF_TYPE, OURS, PICTURES, of_files
 from clarinet.files.label_table import LabelKind
 from clarinet.files.names import in_a_row
 from clarinet.files.tables import TAKE_OUT, BadTable, BrokenLine, TextTable, column_name, quoted, unguarded
 from clarinet.recipes.counting import many
 
 OF_KIND = {LabelKind.TRUE: AnswerValue.YES, LabelKind.COMPLEMENTARY: AnswerValue.NO}
-FILES = ("filename", "file")
 PLACES = ("position", "example_id")
 LABEL = "label"  # what others call the column of classes
 CLASSES = {
@@ -39,8 +40,13 @@ CLASSES = {
 }
 ANSWERS = ("answer", "value", "kind")
 TIMES = ("answered_at", "created_at")
-READ = {*FILES, *PLACES, *CLASSES, *ANSWERS, *TIMES, "annotator", "purpose"}
-KNOWN = frozenset(READ | {*ANSWERS_OUT, *LABELS_OUT})
+FILES = (*FILENAMES, *PICTURES)
+READ = {*FILES, *IDS, *PLACES, *CLASSES, *ANSWERS, *TIMES, "annotator", "purpose"}
+HANDED_OUT = {**ANSWERS_OUT, **LABELS_OUT, **CHANCE}
+KNOWN = frozenset(READ | HANDED_OUT.keys())
+# What we hand out ourselves has columns of yes and no that answer nothing, if their cells are like ours.
+TYPES = {name: OF_TYPE[kind] for name, kind in HANDED_OUT.items() if kind in OF_TYPE} | OURS
+MAY_BE_MEANT = KNOWN - {*IDS}  # "idx" is no misspelt "id"
 ONE_OUT = "take one of the columns out, or name it in ignore_columns"
 MEANT = {"height"}  # of a picture or a box, which is no misspelt weight
 LIKENESS = 0.8  # of a column's name to one that is known, from which on it is taken for a misspelling
@@ -53,10 +59,12 @@ class Lines:
     Args:
         reading: what its classes are.
         remarks: what the admin should know, in sentences; whole once all lines were read.
+        has_ids: whether it names pictures by their files' names without the ending.
     """
 
     reading: Reading
     remarks: list[str]
+    has_ids: bool
     _table: TextTable
     _columns: "_Columns"
     _left: int = field(default=0)
@@ -72,9 +80,7 @@ class Lines:
             table = TextTable.of(text, known=KNOWN, ignored=ignored)
             columns = _Columns.of(table.names)
             _refuse_misspelt(table)
-            # What we hand out ourselves has columns of yes and no that answer nothing.
-            unread = table.unread(KNOWN)
-            unread += [name for name in table.names if name in KNOWN - columns.used]
+            unread = [column.shown for column in table.unread(columns.used, TYPES)]
         except BrokenLine as broken:
             raise _no_csv(broken) from broken
         except BadTable as bad:
@@ -89,7 +95,7 @@ class Lines:
                 "The column example_id was read only where no position is given, and no file name or one of "
                 "several pictures."
             )
-        return cls(CLASSES[columns.classes[0]], told, table, columns)
+        return cls(CLASSES[columns.classes[0]], told, columns.has_ids, table, columns)
 
     def __iter__(self) -> Iterator[AnswerInFile | BadLine]:
         try:
@@ -136,7 +142,9 @@ class _Columns:
         def there(names: Sequence[str]) -> list[str]:
             return [name for name in names if name in header]
 
-        found = cls(there(FILES), there(PLACES), there(list(CLASSES)), there(ANSWERS), there(TIMES))
+        places = there(PLACES)
+        files = [name for name in of_files(header) if not places or name in FILENAMES]
+        found = cls(files, places, there(list(CLASSES)), there(ANSWERS), there(TIMES))
         if not (found.files or found.places) or not found.classes:
             raise BadImport(
                 "The first line must name the columns, parted by commas, semicolons or tabs: filename, "
@@ -155,6 +163,11 @@ class _Columns:
                     "other in ignore_columns, or take it out of the file. Nothing was stored."
                 )
         return found
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether pictures are named by their files' names without the ending."""
+        return any(name in IDS for name in self.files)
 
     @property
     def used(self) -> set[str]:
@@ -211,7 +224,7 @@ def _refuse_misspelt(table: TextTable) -> None:
     """Raise BadImport of a column that is called nearly as one we know: what it says would be lost."""
     for name, written in zip(table.names, table.written, strict=True):
         is_known = not name or name in KNOWN | MEANT
-        near = [] if is_known else get_close_matches(name, KNOWN, n=1, cutoff=LIKENESS)
+        near = [] if is_known else get_close_matches(name, MAY_BE_MEANT, n=1, cutoff=LIKENESS)
         if near:
             raise BadImport(
                 f"There is no column {quoted(column_name(written))} here. Did you mean {near[0]!r}? "

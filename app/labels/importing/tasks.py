@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from app.annotation.models import AnswerValue
 from app.labels.errors import BadImport
@@ -24,18 +25,16 @@ from app.labels.importing.said import (
 from app.labels.importing.said import whole as whole_number
 from clarinet.files.json_text import KeyTwice, once
 from clarinet.files.tables import TAKE_OUT, quoted
+from clarinet.files.yes_no import DENYING_IN_NAMES
 from clarinet.recipes.counting import many
 
 _NO_JSON = "The file begins like JSON and is none. Nothing was stored."
 _SPACE = re.compile(r"[ \t\r\n]*")
 # Of a picture here, as exports have it; another server has datasets of other ids, and its own numbers.
 _IMAGE = re.compile(r"/datasets/([\da-fA-F-]{32,36})/examples/(\d{1,18})/image(?:[?#].*)?$")
-# Words in the name of a control that may turn around what is chosen in it.
-_DENYING = """
-not no non isnt arent never without wrong incorrect false invalid negative neg reject rejected rejects
-mismatch exclude excluded absent nicht kein keine falsch ohne pas faux sans sin ninguno
-"""
 _ONE_CONTROL = "export one control of classes alone, or name the others in ignore_columns"
+UPLOADS = "/data/upload/"  # in addresses of pictures that Label Studio was sent
+_SENT = re.compile(rf"{UPLOADS}\d+/[\da-f]{{8}}-([^/]+)$")
 _NUMBERED = re.compile(r"/examples/\d+/image")
 
 
@@ -56,6 +55,7 @@ class Tasks:
     remarks: list[str] = field(default_factory=list)
     reading: Reading = Reading.EITHER
     _left: Counter[str] = field(default_factory=Counter)  # what was not read, and how often
+    _by_address: int = 0  # annotations whose picture the end of an address tells
     _ignored: Counter[str] = field(default_factory=Counter)  # of controls that are left out, as often
     _addresses: dict[str, str] = field(default_factory=dict)  # of people, by their number in Label Studio
 
@@ -68,6 +68,9 @@ class Tasks:
             except (KeyError, TypeError, AttributeError, IndexError, RecursionError):
                 yield BadLine(number, "is not what Label Studio exports (its JSON, not JSON-MIN)")
         self.remarks += [f"{many(count, what)} not read." for what, count in sorted(self._left.items())]
+        if self._by_address:
+            told = many(self._by_address, "annotation")
+            self.remarks.append(f"The address of the image told the picture of {told}, by its end.")
         for name in self.ignored:
             if not self._ignored[name]:
                 raise BadImport(
@@ -96,6 +99,7 @@ class Tasks:
         is_told = bool(filename) or position is not None
         given = data.get("example_id")
         example_id = whole_if_any(given) if is_told else self._example_id(data, number)
+        is_by_address = not is_told and example_id is None
         classes: dict[str, str] = {}  # that it is, by control
         for region in annotation["result"]:
             if str(region.get("from_name")) in self.ignored:
@@ -104,9 +108,14 @@ class Tasks:
             if region.get("type") != "choices":
                 self._left[f"region of the type {str(region.get('type'))[:40]!r}"] += 1
                 continue
-            note = (region.get("meta") or {}).get("text") or [""]
-            who = self._who(annotation.get("completed_by", note[0]))
-            for class_name, value in _chosen(region, data, number, classes):
+            note = (region.get("meta") or {}).get("text") or ""
+            named = note if isinstance(note, str) else note[0]
+            who = self._who(annotation.get("completed_by", named))
+            chosen = list(_chosen(region, data, number, classes))
+            if chosen and is_by_address and not filename:
+                filename = _file_of(data, number)
+                self._by_address += 1
+            for class_name, value in chosen:
                 yield AnswerInFile(
                     number,
                     filename=filename,
@@ -154,6 +163,28 @@ class Tasks:
         if told is not None and told != int(found[2]):
             raise BadLine(number, f"says example_id {told}, and {found[2]} in the address of its image")
         return int(found[2])
+
+
+def _file_of(data: dict[str, Any], number: int) -> str:
+    """What the file of a task's image is called, by the end of its address; raises BadLine where none is.
+
+    Label Studio serves local files by `?d=path`, and puts eight digits before the names of those that it was
+    sent.
+    """
+    address = cell(str(data.get("image") or ""), number).replace("\\", "/")
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # a half of a pair of brackets
+        parts = urlsplit("")
+    path = "" if parts.scheme == "data" else parse_qs(parts.query).get("d", [unquote(parts.path)])[0]
+    if sent := _SENT.search(path):
+        path = sent[1]
+    if "." not in path.rpartition("/")[2].strip("."):
+        told = (
+            f"has the image {address[:80]!r}, which names no file" if address else "does not say its picture"
+        )
+        raise BadLine(number, f"{told}; write the file's name as filename into the task's data")
+    return path
 
 
 def _items(text: str) -> Iterator[Any]:
@@ -213,7 +244,7 @@ def _chosen(
         for choice in choices:
             yield choice, AnswerValue.NO
     else:
-        if not set(_DENYING.split()).isdisjoint(_words(control)):
+        if not DENYING_IN_NAMES.isdisjoint(_words(control)):
             raise BadLine(
                 number,
                 f"chooses in the control {control[:40]!r}, which sounds like a no; call it not_class if the "

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import select
+from sqlalchemy import event, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -18,9 +18,10 @@ from app.disk.retention import SNAPSHOT_REST, Policy, tidy
 from app.registry import predictions
 from app.registry.service import key_of
 from app.runs.labels import key_of as snapshot_key
-from app.runs.models import Run, TrialState
+from app.runs.models import DeletedRun, Run, TrialState
 from app.runs.trials import trial_prefix
 from app.settings import Settings
+from app.storage import Storage
 from app.stores.folder import FolderStorage
 from tests.app.registry.conftest import publish
 from tests.factories import NOW, make_dataset, make_run
@@ -89,6 +90,66 @@ def test_files_of_predictions_that_no_row_knows_go_and_those_of_others_stay(
 
     assert gone == 1
     assert [storage.path(file).exists() for file in files] == [True, False]
+
+
+def test_published_models_and_their_predictions_are_found_by_one_look(
+    session: Session, database: Database, storage: FolderStorage, admin: User
+) -> None:
+    asked: list[str] = []
+
+    class LikeABucket(FolderStorage):
+        def names(self, prefix: str) -> set[str]:
+            asked.append(prefix)
+            return super().names(prefix)
+
+        def paths(self, prefix: str, depth: int) -> set[str]:
+            return Storage.paths(self, prefix, depth)  # of one listing
+
+    models = [make_model(session, storage) for _ in range(3)]
+    dataset = make_dataset(session, storage)
+    rows = [
+        predictions.predict_dataset(session, storage, model, dataset.id, by=admin, now=NOW)
+        for model in models
+    ]
+    session.commit()
+    for model, row in zip(models, rows, strict=True):
+        for id_ in (row.id, uuid4()):
+            storage.put(f"{predictions.prefix_of(model.key, id_)}/1/predictions.csv", b"file")
+
+    gone = tidy(database, LikeABucket(storage.root), POLICY, now=NOW)
+
+    assert (gone, asked) == (len(models), [])
+
+
+def test_each_snapshot_goes_in_a_transaction_of_its_own(
+    session: Session, database: Database, storage: FolderStorage
+) -> None:
+    begun, of_deletions = 0, set[int]()
+
+    def begin(_session: Session, _transaction: object, _connection: object) -> None:
+        nonlocal begun
+        begun += 1
+
+    class Deleting(FolderStorage):
+        def delete(self, key: str) -> bool:
+            of_deletions.add(begun)
+            return super().delete(key)
+
+    runs = [make_run(session, storage, train=2, state="failed") for _ in range(3)]
+    for number, run in enumerate(runs):
+        digest = f"{number}" * 64
+        storage.put(snapshot_key(digest), b"1")
+        old = storage.path(snapshot_key(digest)).stat().st_mtime - 2 * SNAPSHOT_REST.total_seconds()
+        os.utime(storage.path(snapshot_key(digest)), (old, old))
+        session.add(DeletedRun(number=run.number + 100, deleted_at=NOW, snapshot_digest=digest))
+    session.commit()
+    event.listen(database.write, "after_begin", begin)
+    try:
+        gone = tidy(database, Deleting(storage.root), POLICY, now=utc_now() + SNAPSHOT_REST)
+    finally:
+        event.remove(database.write, "after_begin", begin)
+
+    assert (gone, len(of_deletions)) == (3, 3)
 
 
 def test_what_a_lost_claim_wrote_goes_and_what_no_row_knows_stays(

@@ -107,6 +107,43 @@ class TestConfusion:
             assert item.share is not None
             assert item.interval.low < item.share <= item.interval.high
 
+    def test_of_all_pictures_those_that_nobody_could_tell_leave_every_class_uncertain(
+        self,
+        *,
+        session: Session,
+        settings: Settings,
+        database: Database,
+        storage: FolderStorage,
+        admin: User,
+        annotator: User,
+    ) -> None:
+        model = laid_out.make_model(session, storage, laid_out.make_target(session, storage))
+        wishes = evaluations.Wishes(half_width=0.05, drawn_share=0, asks_which=True)
+        found = laid_out.make_evaluation(session, storage, model, wishes, by=admin)
+        campaign = laid_out.opened(session, settings, database, storage, found, by=admin)
+        laid_out.answer_all(session, campaign, by=annotator, names=True)
+        told = evaluations.confusion_of(session, found)
+        answers = session.scalars(
+            select(Answer)
+            .join(EvaluatedImage, EvaluatedImage.question_id == Answer.question_id)
+            .where(Answer.value == AnswerValue.YES)
+            .order_by(Answer.id)
+            .limit(4)
+        ).all()
+
+        for answer in answers:
+            answer.value = AnswerValue.UNSURE
+        session.flush()
+        untold = evaluations.confusion_of(session, found)
+
+        assert found.is_whole
+        assert told is not None
+        assert untold is not None
+        assert [item.interval is not None and item.interval.is_counted for item in told.classes] == [True] * 3
+        for item in untold.classes:
+            assert item.interval is not None
+            assert not item.interval.is_counted, "each of the four may show the class"
+
     def test_leaves_out_what_nobody_names_or_what_people_call_by_two_names(
         self,
         *,

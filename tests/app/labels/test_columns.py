@@ -66,6 +66,39 @@ REFUSED = {
         "in the column '\u7b54\u6848'",
     ),
     "0 and 1": ("position,label,ok\n0,cat,1\n1,dog,0\n2,owl,0\n", "in the column 'ok'"),
+    **{
+        f"{said} as {column}": (
+            f"position,label,{column}\n"
+            + "".join(f"{at},cat,{one}\n" for at, one in enumerate(said.split("/"))),
+            f"in the column '{column}'; call it answer",
+        )
+        for column, said in (
+            ("answers", "no/no/yes"),
+            ("answers", "1/0/0"),
+            ("answers", "perhaps/1"),
+            ("imported", "no/yes"),
+            ("num_images", "nein"),
+            ("excluded", "no/yes"),
+            ("key", "y/n"),
+            ("weight", "no/yes"),
+            ("relation", "is/isnt/is"),
+            ("relation", "is/is not"),
+            ("relation", "is/isn't"),
+            ("relation", "not"),
+            ("state", "Verified/Not verified/Verified"),
+            ("state", "cat/not cat/dog"),
+            ("state", "gepr\u00fcft/nicht gepr\u00fcft"),
+            ("state", "ist/n'est pas"),
+            ("state", "clear/unverified"),
+            ("decision", "keep/drop"),
+            ("decision", "blurry/drop"),
+            ("result", "pass/fail/pass"),
+            ("result", "sharp/fail"),
+            ("correct", "0"),
+            ("correct", "0/1"),
+            ("correct", "1"),
+        )
+    },
     "ticks": ("position,label,q\n0,cat,\u2713\n1,dog,\u2717\n", "in the column 'q'"),
     "j and n": ("position,label,q\n0,cat,j\n1,dog,n\n", "in the column 'q'"),
     "a check box": ("position,label,seen\n0,cat,TRUE\n1,dog,FALSE\n", "in the column 'seen'"),
@@ -148,6 +181,22 @@ TAKEN = {
         "Unnamed: 0,position,label\n0,0,cat\n1,1,cat\n",
         "The column was not read: Unnamed: 0.",
     ),
+    "row numbers with a name": (
+        "index,position,label\n0,0,cat\n1,1,cat\n",
+        "The column was not read: index.",
+    ),
+    "not specified": (
+        "position,label,camera\n0,cat,Nikon\n1,cat,not specified\n",
+        "The column was not read: camera.",
+    ),
+    "of our labels": (
+        "example_id,position,filename,kind,class,class_name,answers,weight,imported,num_classes,num_images,"
+        "probability,excluded\n5,0,,true,0,cat,1,1.0,True,3,9,0.5,0\n6,1,,true,0,cat,1,1.0,FALSE,3,9,1.0,1\n",
+        "The columns were not read: answers, weight, imported, num_classes, num_images, probability, "
+        "excluded.; "
+        "The column example_id was read only where no position is given, and no file name or one of several "
+        "pictures.",
+    ),
     "columns and lines left empty": ("position,label,,\n0,cat,,\n,,,\n", None),
     "a line for the separator": ("sep=;\r\nposition;label\r\n0;cat\r\n", None),
     "both say the same": ("position,class,class_name\n0,0,cat\n", None),
@@ -164,7 +213,7 @@ TAKEN = {
 def test_what_is_not_read_is_named(text: str, note: str | None, tmp_path: Path) -> None:
     told, rows, notes = judged(text, tmp_path)
 
-    assert (told, notes) == ("", [] if note is None else [note])
+    assert (told, "; ".join(notes)) == ("", note or "")
     assert rows[0] == ("", AnswerValue.YES, 0)
 
 

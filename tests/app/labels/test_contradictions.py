@@ -116,6 +116,55 @@ def test_an_earlier_import_that_is_contradicted_is_named_and_comes_back(
     assert classes(session, campaign) == {0: (TRUE, (0,)), 1: (TRUE, (2,))}
 
 
+def test_contradictions_that_were_left_out_before_do_not_matter_to_what_comes_later(
+    client: TestClient, session: Session, campaign: Campaign
+) -> None:
+    """A later file is about another picture, or another person, and contradicts itself there."""
+    head, leave_out = "filename,class,annotator\n", {"contradictions": "leave-out"}
+    send(client, campaign, f"{head}0c.png,cat,Ada\n0c.png,dog,Ada\n".encode(), "first.csv", **leave_out)
+
+    later = f"{head}1c.png,cat,Ada\n1c.png,dog,Ada\n0c.png,owl,Ben\n".encode()
+    refused = send(client, campaign, later, "later.csv")
+    taken = send(client, campaign, later, "later.csv", **leave_out)
+
+    assert [one["where"] for one in refused["faults"]] == ["line 3"]
+    assert (taken["state"], taken["left_out"], taken["yes"]) == ("ready", 2, 1)
+    assert [one["where"] for one in taken["faults"]] == ["line 3"]
+    assert classes(session, campaign) == {0: (TRUE, (2,))}
+
+
+@pytest.mark.parametrize(
+    ("first", "fault"),
+    [
+        ("0c.png,cat,yes\n0c.png,dog,yes\n", ""),
+        ("0c.png,cat,no\n0c.png,dog,no\n0c.png,owl,no\n", ""),
+        ("0c.png,owl,yes\n0c.png,dog,yes\n", "'first.csv' says that it is 'owl'"),
+        ("0c.png,cat,yes\n0c.png,cat,no\n0c.png,dog,no\n", "not 'cat', so that no class is left"),
+    ],
+)
+def test_a_file_is_refused_only_for_what_it_contradicts_itself(
+    *, client: TestClient, session: Session, campaign: Campaign, first: str, fault: str
+) -> None:
+    head = "filename,class,answer\n"
+    before = send(client, campaign, f"{head}{first}".encode(), "first.csv", contradictions="leave-out")
+    send(client, campaign, f"{head}0c.png,cat,unsure\n".encode(), "third.csv")
+
+    made = send(client, campaign, f"{head}0c.png,owl,no\n1c.png,dog,yes\n".encode(), "later.csv")
+
+    if fault:
+        assert made["failure"].startswith("Line 2 says that '0c.png' is not 'owl', but line ")
+        assert fault in made["failure"]
+        return
+    assert (made["state"], made["left_out"], made["yes"], made["no"]) == ("ready", 1, 1, 0)
+    assert made["faults"] == []
+    assert made["notes"] == [
+        "1 answer left out: who gave them contradicts themselves about the picture in what was imported "
+        "before, from 'first.csv'. Take that back, and they count."
+    ]
+    client.delete(f"/api/v1/campaigns/{campaign.id}/imports/{before['id']}")
+    assert classes(session, campaign) == {0: (COMPLEMENTARY, (2,)), 1: (TRUE, (1,))}
+
+
 def test_what_several_people_say_is_a_vote(session: Session, campaign: Campaign, admin: User) -> None:
     votes = ["0,cat,yes,Ada", "0,cat,no,Ben", "0,cat,yes,Cem", "1,cat,yes,Ada", "1,cat,no,Ben"]
 

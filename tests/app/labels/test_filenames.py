@@ -46,6 +46,38 @@ class TestFilenames:
             assert [row["filename"] for row in rows] == names
             assert all(f"/IMG_{row['position']}.HEIC" in row["filename"] for row in rows)
 
+    @pytest.mark.parametrize(
+        "table",
+        [
+            "image,label\nIMG_5.HEIC,con\n",
+            "Path,label\nf/IMG_5.HEIC,con\n",
+            "id,label\nIMG_5,con\n",
+            "image_id,class\nphotos/f/IMG_5,con\n",
+            "filename,image,id,label\nIMG_5.HEIC,aGVsbG8=,17,con\n",
+            "position,image,id,label\n5,aGVsbG8=,17,con\n",
+        ],
+    )
+    def test_a_table_that_brought_the_images_tells_their_labels(
+        self, session: Session, named: Campaign, admin: User, table: str
+    ) -> None:
+        bring(session, named, table, admin)
+
+        [said] = session.scalars(select(ImportedAnswer)).all()
+        assert session.get_one(Example, said.example_id).position == 5
+        assert said.candidate_class == 1
+
+    def test_an_id_of_several_files_is_refused(self, session: Session, named: Campaign, admin: User) -> None:
+        for example in session.scalars(select(Example).where(Example.dataset_id == named.dataset_id)):
+            example.filename = f"{example.position}/1.png"
+        session.commit()
+
+        with pytest.raises(
+            BadImport, match="file '1', which several pictures here are called; write the folders"
+        ):
+            bring(session, named, "id,label\n1,con\n", admin)
+        with pytest.raises(BadImport, match="columns image and path could both be the picture's file"):
+            bring(session, named, "image,path,label\n1,1,con\n", admin)
+
     def test_what_was_handed_out_is_taken_back_by_file_name(
         self, session: Session, named: Campaign, admin: User
     ) -> None:

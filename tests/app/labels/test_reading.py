@@ -57,6 +57,13 @@ class TestReading:
 
         assert answers_in(table.getvalue().encode())[0].class_name == name
 
+    @pytest.mark.parametrize("note", [["Bob"], "Bob", ["Bob", "by hand"]])
+    def test_a_note_of_label_studio_names_the_annotator(self, note: object) -> None:
+        region = {"type": "choices", "from_name": "class", "value": {"choices": ["cat"]}}
+        task = {"data": {"position": 0}, "annotations": [{"result": [region | {"meta": {"text": note}}]}]}
+
+        assert [item.annotator for item in answers_in(json.dumps([task]).encode())] == ["Bob"]
+
     def test_label_studio_choices_are_classes_that_it_is_or_is_not_or_answers(self) -> None:
         def task(control: str, chosen: list[str], **data: object) -> dict[str, object]:
             region = {"type": "choices", "from_name": control, "value": {"choices": chosen}}

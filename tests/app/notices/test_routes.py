@@ -155,7 +155,7 @@ def test_a_subscription_ends_with_its_makers_rights_for_all_to_see(
     other = make_user(session, role="admin")
     name = other.name
     row = service.subscribe(
-        session, settings, url=HOOK["url"], events=[Event.RUN_ENDED], by=other, now=utc_now()
+        session, settings, url=str(HOOK["url"]), events=[Event.RUN_ENDED], by=other, now=utc_now()
     )
     waiting = service.try_out(session, settings, row.id, by=other, now=utc_now())
     session.commit()

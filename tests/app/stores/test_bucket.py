@@ -136,7 +136,7 @@ def test_a_bucket_that_is_not_there_is_said(s3: int, tmp_path: Path) -> None:
         lambda: storage.put("a", b"1"),
         lambda: list(storage.listed("a")),
         lambda: storage.names("a"),
-        lambda: storage.names_by_folder("a"),
+        lambda: storage.paths("a", 2),
     ]
     for ask in asked:
         with pytest.raises(StorageRefused, match="there is no such bucket: s3://there-is-none"):

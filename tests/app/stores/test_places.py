@@ -96,7 +96,8 @@ def test_they_are_listed_moved_and_deleted(place: Storage) -> None:
     assert abs(about.changed_at - utc_now()) < timedelta(minutes=5)
     assert place.names("trials") == {"1", "2", "10"}
     assert place.names("trials/1") == {"log", "checkpoint"}
-    assert place.names_by_folder("trials") == {"1": {"log", "checkpoint"}, "2": {"log"}, "10": {"a"}}
+    assert place.paths("trials", 2) == {"1", "1/log", "1/checkpoint", "2", "2/log", "10", "10/a"}
+    assert place.paths("trials", 3) == place.paths("trials", 2) | {"10/a/b"}
     assert sorted(each.key for each in place.listed("trials/1")) == ["trials/1/checkpoint", "trials/1/log"]
 
     place.put("other", b"other bytes")

@@ -11,6 +11,7 @@ from app.campaigns.believed import KeptBeliefs
 from app.campaigns.by_belief import kept_beliefs
 from app.campaigns.drawings import drawings_of, pending_drawing
 from app.campaigns.models import Campaign, DrawingBeliefs
+from app.claims import MAX_ATTEMPTS
 from app.datasets.models import Dataset
 from app.quality import service as quality
 from app.quality.models import DrawCheck
@@ -19,6 +20,7 @@ from app.runs.models import Run
 from app.storage import StorageAway
 from app.stores.folder import FolderStorage
 from tests.factories import NOW, grow_rows, make_campaign, make_dataset, questions_of
+from tests.worker import refusing
 from tests.worker.belief_rounds.asking import CLASSES, HTML, audited, draw, of_round, truth
 from worker.context import Context
 from worker.drawing import draw_further
@@ -230,3 +232,20 @@ def test_no_yes_rate_is_expected_of_a_campaign_with_such_a_round(
     assert (far["expected_yes_rate"], far["seconds_left"], far["cost"]["to_go"]) == (None, None, None)
     assert far["cost"]["so_far"] == pytest.approx(12)
     assert not any(" expected" in page for page in pages)
+
+
+def test_a_store_that_refuses_fails_a_round_after_three_attempts_in_words(
+    context: Context, session: Session, campaign: Campaign, model: Model, admin: User
+) -> None:
+    draw(session, refusing.refused(context), model, campaign, admin)
+    pending = pending_drawing(session, campaign)
+    assert pending is not None
+    assert (pending.failure, pending.attempts) == (None, 1)
+
+    for _ in range(MAX_ATTEMPTS - 1):
+        draw_further(refusing.refused(context), campaign.id)
+
+    session.expire_all()
+    failed = pending_drawing(session, campaign)
+    assert failed is not None
+    assert failed.failure == refusing.SENTENCE

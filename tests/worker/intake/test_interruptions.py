@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from app import claims, jobs
 from app.accounts.models import User
+from app.claims import MAX_ATTEMPTS
 from app.clock import utc_now
 from app.datasets import importing, service
 from app.datasets.models import Dataset, DatasetState, Example
@@ -31,6 +32,7 @@ from tests.app.datasets.files import images, npz_of, picture, zip_of
 from tests.app.datasets.refused import NAME
 from tests.factories import NOW, make_dataset, make_user
 from tests.worker.intake.conftest import examples_of, files_in
+from tests.worker.refusing import SENTENCE, refused
 from worker.context import Context
 from worker.intake import import_dataset
 
@@ -265,3 +267,18 @@ def test_a_killed_worker_takes_its_reader_along_and_another_ends_the_import(tmp_
         assert (dataset.state, dataset.attempts, dataset.train_count) == (DatasetState.READY, 2, SLOW)
     assert files_in(storage) == [f"datasets/{dataset_id}/2/shard-00000.bin"]
     database.dispose()
+
+
+def test_a_store_that_refuses_fails_an_import_after_three_attempts_in_words(
+    context: Context, session: Session, upload: Callable[..., Dataset]
+) -> None:
+    dataset = upload(zip_of({"cat/1.png": picture()}))
+    import_dataset(refused(context), dataset.id)
+    session.refresh(dataset)
+    assert (dataset.state, dataset.attempts) == (DatasetState.IMPORTING, 1)
+
+    for _ in range(MAX_ATTEMPTS - 1):
+        import_dataset(refused(context), dataset.id)
+
+    session.refresh(dataset)
+    assert (dataset.state, dataset.failure) == (DatasetState.FAILED, SENTENCE)
