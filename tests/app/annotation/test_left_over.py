@@ -123,3 +123,4 @@ def test_what_one_of_two_at_work_could_not_tell_waits_for_the_other(
     page = client.get(f"/campaigns/{campaign.id}", headers={"accept": "text/html"}).text
     told = page[page.index("1 more question can be asked of nobody at work") :][:400]
     assert f"/campaigns/{campaign.id}/review" in told
+    assert "Answer questions" in page, "who looks may be somebody new"
