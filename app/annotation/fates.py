@@ -127,8 +127,8 @@ def lost_among(
     }
 
 
-def _is_lost(known: Known, answered_at: Mapping[int | None, datetime], others_at: datetime | None) -> bool:
-    at = answered_at.get(known.beside_id)
+def _is_lost(known: Known, answered_at: Mapping[int, datetime], others_at: datetime | None) -> bool:
+    at = None if known.beside_id is None else answered_at.get(known.beside_id)
     if at is None:
         return True  # somebody else has it
     if at >= known.expires_at:

@@ -25,19 +25,21 @@ def shortages(
         return []
     live = [link for link in links if link.ended_at is None and link.workers < link.max_workers]
     progress = annotation.progress(session, campaign, now=now)
+    left = progress.waiting + progress.left_over  # what all at work have answered may be asked of who comes
     found = [
-        f"{_named(link)} wants {link.answers_needed} answers of each worker, and {progress.waiting} "
+        f"{_named(link)} wants {link.answers_needed} answers of each worker, and {left} "
         "questions are left: nobody who comes now can reach its code. End it, or add questions."
         for link in live
-        if link.answers_needed > progress.waiting
+        if link.answers_needed > left
     ]
     needed = {link.id: link.answers_needed for link in links}
     missing = sum((link.max_workers - link.workers) * link.answers_needed for link in live) + sum(
         needed[worker.link_id] - worker.answers for worker in workers if not worker.is_complete
     )
-    if missing and not found and progress.to_go is not None and missing > progress.to_go:
+    to_come = None if progress.to_go is None else progress.to_go + progress.left_over
+    if missing and not found and to_come is not None and missing > to_come:
         found.append(
-            f"The codes of all these workers need {missing} more answers, and about {round(progress.to_go)} "
+            f"The codes of all these workers need {missing} more answers, and about {round(to_come)} "
             "are to come, of whomever: some will find nothing left to answer."
         )
     return found

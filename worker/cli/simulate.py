@@ -69,7 +69,8 @@ def simulate(
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("Reading the images' true classes", total=None, rate="")
             truth = read_truth(client, found)
-            total = max(0, client.campaigns.progress(found["id"])["waiting"] - leave)
+            stands = client.campaigns.progress(found["id"])  # its annotators come anew
+            total = max(0, stands["waiting"] + stands["left_over"] - leave)
             bar.update(task, description="Answering", total=total)
 
             def on_progress(tally: "Tally") -> None:

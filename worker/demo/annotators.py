@@ -100,7 +100,7 @@ def simulate(
         Refused: an annotator was refused for another reason than the campaign being closed or paused.
     """
     began = client.campaigns.progress(campaign["id"])
-    tally = Tally(plan.annotators, waiting=began["waiting"], fresh=began["fresh"])
+    tally = Tally(plan.annotators, waiting=began["waiting"] + began["left_over"], fresh=began["fresh"])
     asking = threading.Lock()
 
     def fresh() -> int:

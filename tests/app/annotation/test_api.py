@@ -235,7 +235,8 @@ class TestProgressAndAudit:
         body = client.get(url(campaign, "progress")).json()
 
         assert body["answers"] == {"yes": 1, "no": 1, "unsure": 0, "unusable": 0}
-        assert (body["questions"], body["finished"], body["waiting"]) == (30, 1, 29)
+        assert (body["questions"], body["finished"], body["waiting"]) == (30, 1, 28)
+        assert body["left_over"] == 1, "nobody else has come yet who could confirm the yes"
         assert body["annotators"][0]["name"] == annotator.name
         assert body["annotators"][0]["is_simulated"] is False
         assert sum(item["drawn"] for item in body["classes"]) == 30

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -103,7 +104,9 @@ def test_what_all_at_work_differ_about_is_left_to_the_review(
     assert in_review == ([] if len(classes) == 2 else [(first.id, False)])
 
 
-def test_what_one_of_two_at_work_could_not_tell_waits_for_the_other(session: Session) -> None:
+def test_what_one_of_two_at_work_could_not_tell_waits_for_the_other(
+    client: TestClient, session: Session
+) -> None:
     campaign = make_campaign(session, examples=2)
     first, second_one = questions_of(session, campaign)
     one = answer(session, campaign, first.id, "unsure")
@@ -116,3 +119,8 @@ def test_what_one_of_two_at_work_could_not_tell_waits_for_the_other(session: Ses
     assert one != two
     assert (before.waiting, before.left_over) == (1, 0)
     assert (found.waiting, found.left_over) == (0, 1)
+    session.commit()
+    page = client.get(f"/campaigns/{campaign.id}", headers={"accept": "text/html"}).text
+    told = page[page.index("1 more question can be asked of nobody at work") :][:400]
+    assert f"/campaigns/{campaign.id}/review" in told
+    assert "Answer questions" in page, "who looks may be somebody new"

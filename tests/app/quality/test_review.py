@@ -399,7 +399,8 @@ def by_belief(session: Session, campaign: Campaign, questions: list[Question], q
     session.add(drawing)
     ids = [question.id for question in questions]
     session.execute(update(Question).where(Question.id.in_(ids)).values(drawing=2, probability=q))
-    session.expire_all()
+    for question in questions:
+        session.refresh(question)
 
 
 @pytest.mark.parametrize("confirm_yes", [True, False])

@@ -206,7 +206,8 @@ def test_joining_reads_nothing_of_the_images_that_were_there(
     dataset = ready(pets(PETS))
     came = {"train/cat/9.png": 8, "train/dog/9.png": 8, "train/dog/1.png": 1, "train/dog/2.png": 7}
     addition = grow(dataset, pets(came), skip_known=False, work=False)
-    real, said = growing.publish, []
+    real = growing.publish
+    said: list[tuple[str, Any]] = []
 
     def listened_to(own: Session, *details: Any, **further: Any) -> int:
         engine = own.connection().engine
