@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, model_validator
 
-from app.said_settings import SaidSettings
+from app.said_settings import SaidSettings, parts_of
 
 BACK = "/sign-in/organisation/back"  # where the provider sends people back to
 
@@ -61,7 +61,7 @@ class OrganisationSettings(SaidSettings):
             if not self.password_sign_in:
                 raise ValueError("CLARINET_PASSWORD_SIGN_IN is off, so CLARINET_OIDC_ISSUER must be set")
             return self
-        parts = urlsplit(self.oidc_issuer)
+        parts = parts_of(self.oidc_issuer, "CLARINET_OIDC_ISSUER")
         schemes = {"https"} if getattr(self, "environment", "") == "production" else {"https", "http"}
         if parts.scheme not in schemes or not parts.hostname or parts.query or parts.fragment:
             raise ValueError("CLARINET_OIDC_ISSUER is the provider's https address, without a query")

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any, Literal, get_origin
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import ValidationError, ValidationInfo, ValidatorFunctionWrapHandler, field_validator
 from pydantic_settings import BaseSettings
@@ -37,6 +38,17 @@ class SaidSettings(BaseSettings):
             if first["type"] == OURS:
                 raise
             raise ValueError(f"{name} is {str(given)[:_SHOWN]!r}: {_lowered(first['msg'])}") from error
+
+
+def parts_of(given: str, name: str, *, with_port: bool = True) -> SplitResult:
+    """An address in its parts; one that cannot be read is told by the variable, without what it holds."""
+    try:
+        parts = urlsplit(given)
+        if with_port:
+            parts.port  # noqa: B018  only who reads it is told
+    except ValueError as error:
+        raise ValueError(f"{name} is no address: its host or its port cannot be read") from error
+    return parts
 
 
 def _of_json(given: str, kind: Any, name: str) -> Any:

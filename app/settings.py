@@ -14,6 +14,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from app.organisation_settings import OrganisationSettings
+from app.said_settings import parts_of
 
 MIN_SECRET_LENGTH = 32
 MAIL_SCHEMES = ("smtp", "smtp+starttls", "smtps")
@@ -184,7 +185,8 @@ class Settings(OrganisationSettings):
     @classmethod
     def refuse_another_broker(cls, given: str) -> str:
         """A misspelt broker would end each worker as it starts."""
-        if urlsplit(given).scheme not in BROKERS:
+        # Of several, with semicolons between them, no port can be read.
+        if parts_of(given, "CLARINET_BROKER_URL", with_port=False).scheme not in BROKERS:
             raise ValueError(
                 f"CLARINET_BROKER_URL begins with one of {', '.join(BROKERS)}, as in redis://host"
             )
@@ -194,7 +196,7 @@ class Settings(OrganisationSettings):
     @classmethod
     def refuse_what_no_link_begins_with(cls, given: str) -> str:
         """Links in mail and on pages begin so."""
-        url = urlsplit(given)
+        url = parts_of(given, "CLARINET_PUBLIC_URL")
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError("CLARINET_PUBLIC_URL begins with http:// or https:// and names a host")
         return given
@@ -222,7 +224,7 @@ class Settings(OrganisationSettings):
     @model_validator(mode="after")
     def refuse_mail_that_cannot_work(self) -> Self:
         """A password must not go to a mail server in the clear, and mail needs a sender."""
-        url = urlsplit(self.smtp_url.get_secret_value())
+        url = parts_of(self.smtp_url.get_secret_value(), "CLARINET_SMTP_URL")
         if not url.geturl():
             return self
         if url.scheme not in MAIL_SCHEMES or not url.hostname:
@@ -250,7 +252,8 @@ class Settings(OrganisationSettings):
         """What cannot work is said at the start, not by the first image."""
         if not self.s3_bucket:
             return self
-        if self.s3_endpoint and urlsplit(self.s3_endpoint).scheme not in {"http", "https"}:
+        endpoint = parts_of(self.s3_endpoint, "CLARINET_S3_ENDPOINT")
+        if self.s3_endpoint and (endpoint.scheme not in {"http", "https"} or not endpoint.hostname):
             raise ValueError("CLARINET_S3_ENDPOINT begins with https:// or http://, and names a host")
         if bool(self.s3_access_key_id) != bool(self.s3_secret_access_key.get_secret_value()):
             raise ValueError("CLARINET_S3_ACCESS_KEY_ID and CLARINET_S3_SECRET_ACCESS_KEY go together")
@@ -262,7 +265,12 @@ class Settings(OrganisationSettings):
     @classmethod
     def refuse_what_is_no_network(cls, given: str) -> str:
         """A misspelt network lets nobody in, which would be noticed late."""
-        networks_of(given)
+        try:
+            networks_of(given)
+        except ValueError as error:
+            raise ValueError(
+                "CLARINET_METRICS_FROM is addresses and networks with commas, as in 10.0.0.0/8,::1"
+            ) from error
         return given
 
     @property

@@ -81,7 +81,9 @@ class Connection:
                 stream.seek(start)
                 return {"files": {"file": (called, stream)}}
 
-            details = {"data": texts(fields), "timeout": UPLOAD_TIMEOUT_S}
+            # An empty one is the default, and an older server refuses fields that it does not know.
+            said = {name: value for name, value in fields.items() if value != ""}
+            details = {"data": texts(said), "timeout": UPLOAD_TIMEOUT_S}
             found: T = self._send(operation, operation.at(**places), details, key=key, fresh=rewound)
             return found
 

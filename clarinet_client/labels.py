@@ -59,7 +59,7 @@ class Labels(Group):
             key: the same key twice sends once.
         """
         fields = {
-            "contradictions": contradictions,
+            "contradictions": "" if contradictions == "refuse" else contradictions,
             "first_class": first_class,
             "first_position": first_position,
             "ignore_columns": ignore_columns,

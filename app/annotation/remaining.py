@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, TextClause, Uuid, bindparam, exists, or_, select
+from sqlalchemy import ColumnElement, TextClause, Uuid, bindparam, exists, literal_column, or_, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
@@ -31,9 +31,11 @@ def _is_there(*which: ColumnElement[bool] | TextClause) -> ColumnElement[bool]:
 MINE_LATER = _later_for(_ME, not_met_as_known())
 _HAS_MORE = select(_is_there(*MINE_LATER))
 _WAITS = select(_is_there(Question.campaign_id == _CAMPAIGN, IS_WAITING))
+# By its name: as a column it would join the statement's people anew, two levels below.
+_PERSON = f'"{User.__tablename__}".id'
 _WITH_MORE = select(User.id).where(
     User.id.in_(bindparam("people", expanding=True, type_=Uuid())),
-    _is_there(*_later_for(User.id, not_met_as_known_by(f'"{User.__tablename__}".id'))),
+    _is_there(*_later_for(literal_column(_PERSON, Uuid()), not_met_as_known_by(_PERSON))),
 )
 
 

@@ -91,6 +91,12 @@ def test_json_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
         ("environment", "", "CLARINET_ENVIRONMENT is '': input should be 'development'"),
         ("oidc_roles", '{"a": "king"}', "CLARINET_OIDC_ROLES is"),
         ("public_url", "ftp://x", "CLARINET_PUBLIC_URL begins with http"),
+        ("public_url", "http://h:x", "CLARINET_PUBLIC_URL is no address"),
+        ("public_url", "http://[::1", "CLARINET_PUBLIC_URL is no address"),
+        ("broker_url", "redis://[::1", "CLARINET_BROKER_URL is no address"),
+        ("smtp_url", "smtp://[::1", "CLARINET_SMTP_URL is no address"),
+        ("oidc_issuer", "https://[::1", "CLARINET_OIDC_ISSUER is no address"),
+        ("metrics_from", "abc", "CLARINET_METRICS_FROM is addresses and networks"),
     ],
 )
 def test_another_value_is_told_by_its_setting(
@@ -112,6 +118,7 @@ def test_a_secret_never_shows_in_a_repr() -> None:
     ("given", "told"),
     [
         ({"s3_endpoint": "store.example.org"}, "CLARINET_S3_ENDPOINT begins with https://"),
+        ({"s3_endpoint": "http://[::1"}, "CLARINET_S3_ENDPOINT is no address"),
         ({"s3_access_key_id": "ours"}, "go together"),
         ({"s3_kms_key_id": "ours", "s3_encryption": "AES256"}, "CLARINET_S3_ENCRYPTION=aws:kms"),
     ],

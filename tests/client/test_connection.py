@@ -1,6 +1,7 @@
 """The client and a real server that is slow to come back, refuses, or breaks off."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from io import BytesIO
@@ -67,6 +68,20 @@ def test_what_makes_something_is_repeated_under_one_key_until_it_is_answered(
         True
     ] * 3
     assert server.asked[0][2]["authorization"] == "Bearer t"
+
+
+def test_what_nobody_chose_is_not_sent(server: Receiver, client: Client) -> None:
+    """An older server refuses fields that it does not know."""
+    server.will(ok({"id": "i"}))
+
+    client.labels.send("c", BytesIO(b"answers"), filename="a.csv")
+    client.labels.send(
+        "c", BytesIO(b"answers"), filename="a.csv", contradictions="leave-out", first_class="0"
+    )
+    client.datasets.send(BytesIO(b"images"), filename="a.zip", name="N", classes="", first_class="")
+
+    names = [set(re.findall(rb' name="(\w+)"', body)) for _, _, _, body in server.asked]
+    assert names == [{b"file"}, {b"file", b"contradictions", b"first_class"}, {b"file", b"name"}]
 
 
 def test_a_key_of_ones_own_is_sent(server: Receiver, client: Client) -> None:

@@ -97,6 +97,15 @@ def audit(campaign: Campaign, base_url: BaseUrl = HERE, token: Token = "", as_js
         raise typer.Exit(ALARMED)
 
 
+def _over(drawing: "DrawingAudit") -> str:
+    version = drawing["dataset_version"]
+    return (
+        ", over a version told once the campaign is closed"
+        if version is None
+        else f", over version {version}"
+    )
+
+
 def _law(drawing: "DrawingAudit") -> str:
     law = drawing["law"]
     if law is None or law["by_belief_of"] is None:
@@ -119,7 +128,7 @@ def _report(found: "Audit") -> str:
         f"Every draw as the seed says: {said[found['draws_match']]}",
         f"Seed as committed to ({found['commitment'][:16]}...): {said[found['commitment_matches']]}",
         *(
-            f"Drawing {item['number']}, over version {item['dataset_version']}{_law(item)}: "
+            f"Drawing {item['number']}{_over(item)}{_law(item)}: "
             f"every draw as its seed says: {said[item['draws_match']]}; "
             f"seed as committed to ({item['commitment'][:16]}...): {said[item['commitment_matches']]}"
             for item in found["drawings"]

@@ -241,11 +241,11 @@ def _sign_in(
 def _signed_in(
     request: Request, settings: Settings, work: UnitOfWork, flow: Flow, person: Person, *, now: datetime
 ) -> Response:
-    """Start a session. A code of ours is asked for only where this installation demands one of everybody."""
+    """Start a session. A code of ours is asked of whoever has turned that on, as after a password."""
     with work() as session:
         user = service.sign_in(session, person, settings=settings, now=now)
         is_proved = _is_proved(person, flow)
-        if settings.require_second_factor and user.may_review and user.has_second_factor:
+        if user.has_second_factor:
             ticket = accounts.ticket_for(
                 settings.signing_secret(),
                 session,

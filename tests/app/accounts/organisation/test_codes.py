@@ -29,18 +29,8 @@ def with_second_factor(session: Session) -> User:
     return user
 
 
-def test_a_code_of_ours_is_not_asked_of_who_comes_by_the_provider(
-    new_browser: MakeBrowser, session: Session
-) -> None:
-    sign_in(new_browser())
-    with_second_factor(session)
-
-    assert sign_in(new_browser()).status_code == 303
-
-
-@wanting(require_second_factor=True)
-def test_but_where_the_installation_demands_one(new_browser: MakeBrowser, session: Session) -> None:
-    sign_in(new_browser())
+def test_a_code_of_ours_is_asked_of_who_turned_it_on(new_browser: MakeBrowser, session: Session) -> None:
+    assert sign_in(new_browser()).status_code == 303, "who has none is asked for none"
     with_second_factor(session)
     browser = new_browser()
 
