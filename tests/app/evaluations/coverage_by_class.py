@@ -1,7 +1,7 @@
 """How often what is drawn by class keeps its promise where people err, and where two models are compared.
 
 `python -m tests.app.evaluations.coverage_by_class` prints the tables of docs/results/evaluation.md, in a
-quarter of an hour on one core; with a name behind it, corrected or compared, one of them.
+few minutes on one core; with a name behind it, corrected or compared, one of them.
 """
 
 import sys
