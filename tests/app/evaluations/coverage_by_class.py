@@ -113,10 +113,16 @@ def compared_by_class(
         while True:
             order = chance.permutation(TARGET)
             a, b, truth = first[order], second[order], shows[order]
-            of_a = [tuple(each) for each in strata_of(a.tolist(), sample=n, num_classes=classes)]
+            of_a = [
+                (each.population, each.sampled, each.end)
+                for each in strata_of(a.tolist(), sample=n, num_classes=classes)
+            ]
             of_b = [(TARGET, n, n)] * classes
             if not other_simple:
-                of_b = [tuple(each) for each in strata_of(b.tolist(), sample=n, num_classes=classes)]
+                of_b = [
+                    (each.population, each.sampled, each.end)
+                    for each in strata_of(b.tolist(), sample=n, num_classes=classes)
+                ]
             place = np.arange(TARGET)
             both = (place < np.array(of_a)[a, 2]) & (place < np.array(of_b)[b, 2])
             a, b, truth = a[both], b[both], truth[both]
