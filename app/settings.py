@@ -96,7 +96,7 @@ class Settings(OrganisationSettings):
     )
     run_timeout_s: int = Field(default=6 * 3600, gt=0, description="a trial that trains longer fails")
     stall_timeout_s: int = Field(
-        default=900, ge=1, description="a trial that makes no step for so long is given to another worker"
+        default=900, ge=1, description="a trial that does not get on for so long is given to another worker"
     )
     min_free_mb: int = Field(
         default=256,

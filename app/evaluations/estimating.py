@@ -93,8 +93,7 @@ def questions_needed(half_width: float, expected: float | None = None) -> int:
 
 
 def corrected_interval(
-    yes: int,
-    asked: int,
+    plain: Interval,
     *,
     gold_yes_right: int,
     gold_yes_asked: int,
@@ -111,14 +110,15 @@ def corrected_interval(
     All three shares were counted. An end of the interval is the a at which q - a s - (1 - a) (1 - t) is as
     far from 0 as the three reach together: the distances from each share to the end of its exact interval,
     weighted by 1, a and 1 - a, squared and added (Zou and Donner 2008). Without errors and with ever more
-    known questions it becomes the interval of `accuracy_interval`. Where more yes were said than such people
-    say to right predictions alone, it reaches as far as that one, too.
+    known questions it becomes the plain interval. Where more yes were said than such people say to right
+    predictions alone, it reaches as far as that one, too. All this holds for weighted shares as well, where
+    people err alike in all parts of the target.
 
     It holds for known questions that are as hard as the others: people who see a wrong prediction are asked
     about a class that the model mistook for the true one.
 
     Args:
-        yes, asked: questions about predictions.
+        plain: what people call right: of `accuracy_interval` or `stratified_interval`.
         gold_yes_right, gold_yes_asked: known questions whose answer is yes.
         gold_no_right, gold_no_asked: those whose answer is no.
 
@@ -129,7 +129,6 @@ def corrected_interval(
     Raises:
         ValueError: numbers out of range.
     """
-    plain = accuracy_interval(yes, asked)
     if not gold_yes_asked or not gold_no_asked:
         return None
     hit = accuracy_interval(gold_yes_right, gold_yes_asked)

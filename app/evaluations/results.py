@@ -167,6 +167,7 @@ def _result(
     images, right, wrong, several = _sums(cells, "images", "right", "wrong", "several")
     waiting = 0 if is_closed else sum(cell.unasked for cell in cells)
     is_even = not evaluation.known_count or right + wrong == images
+    by_class = None if evaluation.strata is None else _strata_of(cells, evaluation.strata, is_even=is_even)
     return Result(
         right=right,
         wrong=wrong,
@@ -174,10 +175,15 @@ def _result(
         waiting=waiting,
         interval=_interval(cells, is_even=is_even, population=evaluation.population)
         if evaluation.strata is None
-        else _interval_by_class(cells, evaluation.strata, is_even=is_even),
-        corrected=_corrected(right, right + wrong, known)
-        if is_even and not several and evaluation.strata is None
-        else None,
+        else _interval_by_class(cells, evaluation.strata, by_class),
+        corrected=None
+        if not is_even or several
+        else _corrected(
+            ([Stratum(1, right, right + wrong)] if right + wrong else None)
+            if evaluation.strata is None
+            else by_class,
+            known,
+        ),
         people=people[0],
         simulated=people[1],
         several=several,
@@ -214,9 +220,9 @@ def _interval(cells: Sequence[Cell], *, is_even: bool, population: int | None) -
     return accuracy_interval(strata[0].yes, strata[0].asked, population)
 
 
-def _interval_by_class(
+def _strata_of(
     cells: Sequence[Cell], strata: Sequence[Sequence[int]], *, is_even: bool
-) -> Interval | None:
+) -> list[Stratum] | None:
     """Where each class was drawn from by itself: each counts by its pictures in the target.
 
     A class of which nobody could tell a picture counts for nothing; while some are to be judged, nothing is
@@ -231,7 +237,14 @@ def _interval_by_class(
                 found.append(Stratum(population * images / sampled, right, judged))
             elif unasked:
                 return None
-    if not found:
+    return found or None
+
+
+def _interval_by_class(
+    cells: Sequence[Cell], strata: Sequence[Sequence[int]], found: Sequence[Stratum] | None
+) -> Interval | None:
+    """Of the share that is right, of what is known by class."""
+    if found is None:
         return None
     if all(sampled == has for has, sampled, _ in strata) and not sum(cell.unasked for cell in cells):
         right, judged = _sums(cells, "right", "judged")
@@ -264,12 +277,11 @@ def _sums(cells: Sequence[Cell], *names: str) -> list[int]:
     return [sum(getattr(cell, name) for cell in cells) for name in names]
 
 
-def _corrected(right: int, asked: int, known: Known) -> Interval | None:
-    if not asked or not known.yes_asked or not known.no_asked:
+def _corrected(parts: Sequence[Stratum] | None, known: Known) -> Interval | None:
+    if not parts or not known.yes_asked or not known.no_asked:
         return None
     return corrected_interval(
-        right,
-        asked,
+        stratified_interval(parts) if len(parts) > 1 else accuracy_interval(parts[0].yes, parts[0].asked),
         gold_yes_right=known.yes_right,
         gold_yes_asked=known.yes_asked,
         gold_no_right=known.no_right,

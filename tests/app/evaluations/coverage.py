@@ -146,8 +146,7 @@ def corrected(
     def one() -> Iterator[tuple[float, float]]:
         while True:
             found = corrected_interval(
-                int(chance.binomial(n, truth * hit + (1 - truth) * (1 - rejected))),
-                n,
+                accuracy_interval(int(chance.binomial(n, truth * hit + (1 - truth) * (1 - rejected))), n),
                 gold_yes_right=int(chance.binomial(known, hit)),
                 gold_yes_asked=known,
                 gold_no_right=int(chance.binomial(known, rejected)),

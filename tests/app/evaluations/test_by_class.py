@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation.models import Purpose, Question
 from app.campaigns.models import Campaign
 from app.campaigns.sampling import DRAWN, EVALUATED
 from app.datasets.models import Dataset, Example
@@ -107,8 +108,78 @@ def test_each_class_counts_by_how_many_pictures_it_has(
     again = laid_out.opened(session, settings, database, storage, plain, by=admin)
     laid_out.answer_all(session, again, by=make_user(session))
     assert plain.known_count  # answers count again
+    plain.population += 1  # as if the dataset had grown between them
     assert evaluations.comparisons_of(session, plain) == evaluations.comparisons_of(session, found) == []
     assert evaluations.compare_two(session, plain.id, found.id) is None
+
+
+def test_two_models_are_compared_on_what_both_drew_each_picture_by_its_weight(
+    *,
+    session: Session,
+    settings: Settings,
+    database: Database,
+    storage: FolderStorage,
+    found: Evaluation,
+    campaign: Campaign,
+    admin: User,
+    annotator: User,
+) -> None:
+    other = laid_out.make_model(session, storage, session.get_one(Dataset, found.dataset_id), wrong_every=3)
+    second = laid_out.make_evaluation(session, storage, other, replace(BY_CLASS, by_class=False), by=admin)
+    laid_out.answer_all(session, campaign, by=annotator)
+    again = laid_out.opened(session, settings, database, storage, second, by=admin)
+    laid_out.answer_all(session, again, by=make_user(session))
+
+    [compared] = evaluations.comparisons_of(session, found)
+    back = evaluations.compare_two(session, second.id, found.id)
+
+    def drawn(evaluation: Evaluation) -> dict[int, int]:
+        rows = select(EvaluatedImage.example_id, EvaluatedImage.class_)
+        return dict(session.execute(rows.where(EvaluatedImage.evaluation_id == evaluation.id)).all())
+
+    truth = dict(session.execute(select(Example.id, Example.true_class)).all())
+    first_said, second_said = drawn(found), drawn(second)
+    both = first_said.keys() & second_said.keys()
+    simple = (IMAGES, second.sample_size, second.sample_size)
+    assert found.strata is not None
+    ends = {id_: min(found.strata[first_said[id_]], simple, key=lambda item: item[2]) for id_ in both}
+    weights = {id_: population / sampled for id_, (population, sampled, _) in ends.items()}
+    better = {id_: (first_said[id_] == truth[id_]) - (second_said[id_] == truth[id_]) for id_ in both}
+    expected = sum(weights[id_] * better[id_] for id_ in both) / sum(weights.values())
+    assert compared.other.id == second.id
+    assert compared.images == len(both)
+    assert compared.difference.estimate == pytest.approx(expected)
+    assert compared.difference.low < expected < compared.difference.high
+    assert back is not None
+    assert (back.only_this, back.only_other) == (compared.only_other, compared.only_this)
+    assert back.difference.estimate == pytest.approx(-expected)
+
+
+def test_peoples_errors_on_known_pictures_correct_it(
+    session: Session, found: Evaluation, campaign: Campaign, annotator: User
+) -> None:
+    laid_out.answer_all(session, campaign, by=annotator)
+    plain = evaluations.result_of(session, found)
+    questions = session.scalars(
+        select(Question)
+        .where(Question.campaign_id == campaign.id, Question.round == DRAWN)
+        .order_by(Question.rank)
+    ).all()
+    truth = dict(session.execute(select(Example.id, Example.true_class)).all())
+    for question in questions:  # whose answers are right
+        question.purpose = Purpose.GOLD
+        question.is_match = truth[question.example_id] == question.candidate_class
+    session.flush()
+
+    result = evaluations.result_of(session, found)
+
+    assert plain.corrected is None
+    assert result.known.yes_asked
+    assert result.known.no_asked
+    assert result.interval is not None
+    assert result.corrected is not None
+    assert result.corrected.estimate == pytest.approx(result.interval.estimate)
+    assert result.corrected.low < result.interval.low
 
 
 def test_recall_counts_by_weight_and_has_no_interval(

@@ -83,7 +83,11 @@ class TestPeopleErr:
     def test_by_hand(self) -> None:
         """Of right predictions they call 9 of 10 right, of wrong ones 8 of 10 wrong: 76 % yes are 80 %."""
         found = corrected_interval(
-            760, 1000, gold_yes_right=90, gold_yes_asked=100, gold_no_right=80, gold_no_asked=100
+            accuracy_interval(760, 1000),
+            gold_yes_right=90,
+            gold_yes_asked=100,
+            gold_no_right=80,
+            gold_no_asked=100,
         )
 
         assert found is not None
@@ -92,7 +96,7 @@ class TestPeopleErr:
 
     @pytest.mark.parametrize("yes", [0, 100, 371, 400])
     def test_without_errors_it_is_the_plain_one(self, yes: int) -> None:
-        found, plain = corrected_interval(yes, 400, **PERFECT), accuracy_interval(yes, 400)
+        found, plain = corrected_interval(accuracy_interval(yes, 400), **PERFECT), accuracy_interval(yes, 400)
 
         assert found is not None
         assert found.estimate == plain.estimate
@@ -103,7 +107,11 @@ class TestPeopleErr:
         for known in (20, 200, 2000):
             right = known * 19 // 20
             found = corrected_interval(
-                360, 400, gold_yes_right=right, gold_yes_asked=known, gold_no_right=right, gold_no_asked=known
+                accuracy_interval(360, 400),
+                gold_yes_right=right,
+                gold_yes_asked=known,
+                gold_no_right=right,
+                gold_no_asked=known,
             )
             assert found is not None
             assert within(found)
@@ -114,7 +122,11 @@ class TestPeopleErr:
 
     def test_more_yes_than_such_people_can_say_promises_nothing_narrow(self) -> None:
         found = corrected_interval(
-            399, 400, gold_yes_right=40, gold_yes_asked=50, gold_no_right=49, gold_no_asked=50
+            accuracy_interval(399, 400),
+            gold_yes_right=40,
+            gold_yes_asked=50,
+            gold_no_right=49,
+            gold_no_asked=50,
         )
 
         assert found is not None
@@ -127,7 +139,11 @@ class TestPeopleErr:
     ) -> None:
         assert (
             corrected_interval(
-                90, 100, gold_yes_right=40, gold_yes_asked=50, gold_no_right=right, gold_no_asked=asked
+                accuracy_interval(90, 100),
+                gold_yes_right=40,
+                gold_yes_asked=50,
+                gold_no_right=right,
+                gold_no_asked=asked,
             )
             is None
         )
