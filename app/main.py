@@ -202,7 +202,7 @@ def create_app(
     app.state.patterns = {}  # of paths, as app.pages.path_pattern has looked them up
     predictor = app.state.predictor = Predictor()
     app.state.readiness = health.Readiness(settings, app.state.database, app.state.storage)
-    app.state.metrics = metrics.Metrics(app.state.database)
+    app.state.metrics = metrics.Metrics(app.state.database, settings.data_dir)
     app.state.organisation = provider_of(settings)
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(PredictLayer, prefix=API)

@@ -212,9 +212,10 @@ def test_nginx_takes_the_proxys_file(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What `/metrics` says of a new installation."""
-    database = connect(f"sqlite:///{tmp_path_factory.mktemp('metrics') / 'a.db'}")
+    folder = tmp_path_factory.mktemp("metrics")
+    database = connect(f"sqlite:///{folder / 'a.db'}")
     upgrade(database.engine)
-    metrics = Metrics(database)
+    metrics = Metrics(database, folder)
     metrics.note("GET", "/api/v1/campaigns/{campaign_id}/questions", 200, 0.1)
     with database.write.begin() as session:
         record_service(session, "one", UPKEEP, version="", now=utc_now())
