@@ -180,6 +180,15 @@ def _disk(session: Session) -> Iterator[Metric]:
     )
 
 
+def route_of(scope: Scope, prefix: str) -> str | None:
+    """The route that served a request, with the names of its parameters; None: nobody serves the address."""
+    route: str | None = scope["state"].get(ROUTE)
+    # The framework leaves out under what a router was included.
+    if route is None or not scope["path"].startswith(prefix) or route.startswith(prefix):
+        return route
+    return prefix + route
+
+
 class Measured:
     """Counts every request with its time, by the route that served it."""
 
@@ -205,16 +214,9 @@ class Measured:
         try:
             await self.app(scope, receive, note)
         finally:
-            route = scope["state"].get(ROUTE, UNKNOWN)
-            # The framework leaves out under what a router was included.
-            if (
-                scope["path"].startswith(self.prefix)
-                and route != UNKNOWN
-                and not route.startswith(self.prefix)
-            ):
-                route = self.prefix + route
-            method = scope["method"] if route != UNKNOWN else ""
-            self.metrics.note(method, route, status, time.perf_counter() - started)
+            route = route_of(scope, self.prefix)
+            method = scope["method"] if route else ""
+            self.metrics.note(method, route or UNKNOWN, status, time.perf_counter() - started)
 
 
 @public

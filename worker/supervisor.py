@@ -24,6 +24,7 @@ from app.runs.logs import log_key
 from app.runs.models import Run
 from app.runs.workers import SEPARATOR, note_trouble, process_name
 from app.storage import StorageAway, StorageRefused
+from app.tracing import spans
 from worker.beating import beating
 from worker.beats import Listener
 from worker.context import Context
@@ -78,7 +79,16 @@ def train_trial(context: Context, trial_id: UUID, *, only: bool = False) -> None
     structlog.contextvars.bind_contextvars(run_id=str(run.id), trial_id=str(first.id))
     for claim in claims:
         log.info("trial.claimed", trial_id=str(claim.id), claim=claim.number)
-    blames_machine = _train_claimed(context, claims, worker, taken.deadlines)
+    with spans.span(
+        "trial.supervise",
+        asked_by=run.traceparent,
+        statements=False,  # one every few seconds, for hours
+        run=run.number,
+        trial=str(first.id),
+        claim=first.number,
+        trials=len(claims),
+    ):
+        blames_machine = _train_claimed(context, claims, worker, taken.deadlines)
     if blames_machine:
         context.suspicion.set(True)
         _own_trouble(context, worker)
@@ -167,7 +177,8 @@ def _train_claimed(
         supervision.heard()
         for each in watched:
             log.info("trial.left", trial_id=str(each.claim.id), why=ending.value, code=process.returncode)
-        return supervision.settle_all(ending)
+        with spans.span("trial.settle", statements=True, why=ending.name.lower(), code=process.returncode):
+            return supervision.settle_all(ending)
 
 
 @contextmanager
@@ -193,7 +204,7 @@ def _started(context: Context, watched: Sequence[Watched]) -> subprocess.Popen[b
             "worker.trainer",
             str(os.getpid()),
             *(word for words in given for word in words),
-            environment=processes.environment_of(context.settings),
+            environment=processes.environment_of(context.settings) | spans.for_child(),
             log=logs[0],
             pass_fds=[*pipes, *(log.fileno() for log in logs)],
         )
