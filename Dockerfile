@@ -18,7 +18,7 @@ COPY frontend frontend
 COPY --from=frontend /frontend/static/vendor frontend/static/vendor
 
 FROM base AS web
-RUN pip install -c constraints.txt '.[web,oidc,s3]'
+RUN pip install -c constraints.txt '.[web,oidc,s3,traces]'
 USER clarinet
 WORKDIR /data
 VOLUME /data
@@ -26,7 +26,7 @@ ENTRYPOINT ["clarinet"]
 CMD ["serve", "--host", "0.0.0.0"]
 
 FROM base AS worker
-RUN pip install -c constraints.txt '.[web,train,heic,s3]'
+RUN pip install -c constraints.txt '.[web,train,heic,s3,traces]'
 USER clarinet
 WORKDIR /data
 VOLUME /data

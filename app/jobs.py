@@ -8,6 +8,7 @@ import structlog
 from sqlalchemy.orm import Session
 
 from app.settings import Settings
+from app.tracing import spans
 
 IMPORT_DATASET = "datasets.import"
 IMPORT_LABELS = "labels.import"
@@ -47,11 +48,12 @@ class Job:
 
     name: str
     args: tuple[str, ...]
+    traceparent: str | None = None  # of what asked for it, where that is traced
 
 
 def enqueue(session: Session, name: str, *args: object) -> None:
     """Ask for a job once the current transaction has committed."""
-    session.info.setdefault("jobs", []).append(Job(name, tuple(map(str, args))))
+    session.info.setdefault("jobs", []).append(Job(name, tuple(map(str, args)), spans.traceparent()))
 
 
 def broker_options(settings: Settings) -> dict[str, Any]:
@@ -83,7 +85,12 @@ def publisher(settings: Settings) -> Callable[[Job], None]:
     def publish(job: Job) -> None:
         try:
             celery.send_task(
-                job.name, args=job.args, queue=QUEUE_OF[job.name], ignore_result=True, retry=False
+                job.name,
+                args=job.args,
+                queue=QUEUE_OF[job.name],
+                headers={spans.HEADER: job.traceparent} if job.traceparent else None,
+                ignore_result=True,
+                retry=False,
             )
         except Exception:
             # The edge of the process: whatever the broker raises, the committed row is still the truth.

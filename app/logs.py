@@ -16,6 +16,7 @@ from app.addresses import address_of
 from app.lines import beneath, leave_out, take_in
 from app.settings import Settings
 from app.sink import Sink
+from app.tracing.spans import add_ids
 
 log = structlog.get_logger()
 
@@ -33,6 +34,8 @@ def configure_logs(settings: Settings) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    if settings.traces:
+        before.append(add_ids)
     at_the_end: list[Processor] = [
         # No local variables in tracebacks: they hold passwords and tokens.
         structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),

@@ -83,6 +83,8 @@ from app.runs import sweep_pages as runs_sweep_pages
 from app.runs.events import Streams
 from app.settings import Settings
 from app.stores.chosen import storage_of
+from app.tracing import spans
+from app.tracing.requests import TracedRequests
 
 API = "/api/v1"
 # In this order where paths overlap: /campaigns/new before /campaigns/{campaign_id}.
@@ -163,6 +165,7 @@ def create_app(
     """
     settings = settings or Settings()
     configure_logs(settings)
+    spans.begin(settings, "web")
     settings.data_dir.mkdir(parents=True, exist_ok=True)
 
     @asynccontextmanager
@@ -178,6 +181,7 @@ def create_app(
             if writer:
                 writer.close()
             app.state.database.dispose()
+        await to_thread.run_sync(spans.end)
 
     app = FastAPI(
         title="Clarinet",
@@ -202,7 +206,7 @@ def create_app(
     app.state.patterns = {}  # of paths, as app.pages.path_pattern has looked them up
     predictor = app.state.predictor = Predictor()
     app.state.readiness = health.Readiness(settings, app.state.database, app.state.storage)
-    app.state.metrics = metrics.Metrics(app.state.database)
+    app.state.metrics = metrics.Metrics(app.state.database, settings.data_dir)
     app.state.organisation = provider_of(settings)
     app.state.sign_in_limit = SignInLimit(settings.broker_url)
     app.add_middleware(PredictLayer, prefix=API)
@@ -226,6 +230,13 @@ def create_app(
     app.add_middleware(UntrustedProxy)
     app.add_middleware(RequestLog)
     app.add_middleware(metrics.Measured, metrics=app.state.metrics, prefix=API)
+    if settings.traces:
+        app.add_middleware(TracedRequests, prefix=API)
+    _add_routes(app)
+    return app
+
+
+def _add_routes(app: FastAPI) -> None:
     for feature in APIS:
         app.include_router(feature.router, prefix=API)
     for feature in PAGES:
@@ -235,7 +246,6 @@ def create_app(
     app.include_router(language_choice.router)
     contract.install(app)
     app.mount("/static", VersionedFiles(directory=FRONTEND / "static"), name="static")
-    return app
 
 
 async def _write_uses(uses: Uses) -> None:

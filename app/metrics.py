@@ -2,8 +2,10 @@
 
 import asyncio
 import ipaddress
+import shutil
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -27,7 +29,7 @@ from app.deps import ROUTE
 from app.disk.models import DiskUse
 from app.questions import Question
 from app.runs.models import Run, Trial, TrialState, Worker
-from app.runs.workers import DOCTOR, own_version
+from app.runs.workers import DOCTOR, live_workers, own_version
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 UNKNOWN = "unknown"  # a route; addresses that nobody serves must not each become a series
@@ -41,7 +43,12 @@ log = structlog.get_logger()
 class Metrics:
     """The counters of one application, and what it reads when somebody asks."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, folder: Path) -> None:
+        """
+        Args:
+            database: of which everybody's work is read.
+            folder: on the disk that must not become full.
+        """
         self.registry = CollectorRegistry()
         self._requests = Counter(
             "clarinet_requests", "Requests served.", ["method", "route", "status"], registry=self.registry
@@ -54,6 +61,7 @@ class Metrics:
             registry=self.registry,
         )
         self._from_database = Question(lambda: _from(database))
+        self._from_disk = Question(lambda: _room(folder))
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that is over."""
@@ -62,11 +70,12 @@ class Metrics:
 
     async def text(self) -> bytes:
         """Everything, as Prometheus reads it; without what the database tells where that hangs."""
-        asked = self._from_database.asked()
-        await asyncio.wait([asyncio.wrap_future(asked)], timeout=WITHIN_S)
-        told = asked.result() if asked.done() else None
-        found = told if isinstance(told, list) else []
-        return generate_latest(self.registry) + generate_latest(_Given([*_own(is_up=bool(found)), *found]))
+        asked = [self._from_database.asked(), self._from_disk.asked()]
+        await asyncio.wait(map(asyncio.wrap_future, asked), timeout=WITHIN_S)
+        told = [each.result() if each.done() else None for each in asked]
+        found, room = (each if isinstance(each, list) else [] for each in told)
+        given = _Given([*_own(is_up=bool(found)), *room, *found])
+        return generate_latest(self.registry) + generate_latest(given)
 
 
 class _Given(CollectorRegistry):
@@ -89,6 +98,13 @@ def _from(database: Database) -> list[Metric]:
     except SQLAlchemyError as error:
         log.warning("metrics.no_database", error=type(error).__name__)
         return []
+
+
+def _room(folder: Path) -> list[Metric]:
+    """What is free on the disk of this process's data."""
+    usage = shutil.disk_usage(folder)
+    words = "Room on the disk of this process's data folder, and how large that disk is."
+    return [_gauge("disk_room_bytes", words, "kind", [("free", usage.free), ("total", usage.total)])]
 
 
 def _own(*, is_up: bool) -> Iterator[Metric]:
@@ -146,6 +162,12 @@ def _workers(session: Session) -> Iterator[Metric]:
     for worker in session.scalars(select(Worker).where(Worker.queues != DOCTOR).order_by(Worker.name)):
         silent.add_metric([worker.name, worker.queues], max(0.0, (now - worker.seen_at).total_seconds()))
     yield silent
+    troubled = GaugeMetricFamily(
+        "clarinet_workers_in_trouble", "Workers that take no trainings until what they lack is there."
+    )
+    there = [worker for worker in live_workers(session, now=now) if worker.trouble]
+    troubled.add_metric([], float(len(there)))
+    yield troubled
 
 
 def _disk(session: Session) -> Iterator[Metric]:
@@ -156,6 +178,15 @@ def _disk(session: Session) -> Iterator[Metric]:
         "kind",
         [(row.kind.value, float(row.size_bytes)) for row in used],
     )
+
+
+def route_of(scope: Scope, prefix: str) -> str | None:
+    """The route that served a request, with the names of its parameters; None: nobody serves the address."""
+    route: str | None = scope["state"].get(ROUTE)
+    # The framework leaves out under what a router was included.
+    if route is None or not scope["path"].startswith(prefix) or route.startswith(prefix):
+        return route
+    return prefix + route
 
 
 class Measured:
@@ -183,16 +214,9 @@ class Measured:
         try:
             await self.app(scope, receive, note)
         finally:
-            route = scope["state"].get(ROUTE, UNKNOWN)
-            # The framework leaves out under what a router was included.
-            if (
-                scope["path"].startswith(self.prefix)
-                and route != UNKNOWN
-                and not route.startswith(self.prefix)
-            ):
-                route = self.prefix + route
-            method = scope["method"] if route != UNKNOWN else ""
-            self.metrics.note(method, route, status, time.perf_counter() - started)
+            route = route_of(scope, self.prefix)
+            method = scope["method"] if route else ""
+            self.metrics.note(method, route or UNKNOWN, status, time.perf_counter() - started)
 
 
 @public

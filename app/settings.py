@@ -136,6 +136,11 @@ class Settings(OrganisationSettings):
         description="addresses and networks that may read /metrics, with commas; empty: nobody",
     )
 
+    traces: bool = Field(
+        default=False,
+        description="tell an OpenTelemetry collector, which OTEL_* variables name, what is done",
+    )
+
     session_idle_s: int = Field(
         default=3 * 24 * 3600, ge=300, description="a session that nobody uses for so long ends"
     )

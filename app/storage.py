@@ -144,6 +144,13 @@ class Storage(ABC):
     def listed(self, prefix: str = "") -> Iterator[About]:
         """Every artefact below a prefix; what is still being written, or goes meanwhile, is left out."""
 
+    def unfinished(self) -> Iterator[About]:
+        """What is being written, or never was finished because its writer died.
+
+        A place that takes artefacts whole has none of it.
+        """
+        return iter(())
+
     @abstractmethod
     def names(self, prefix: str) -> set[str]:
         """Names directly below a prefix, of artefacts and of what has some below it."""

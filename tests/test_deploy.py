@@ -26,6 +26,12 @@ from app.settings import Settings
 from worker.cli.main import app
 
 ROOT = Path(__file__).parents[1]
+# Of a service, as the Compose specification has them; a misspelt one is refused, or worse, ignored.
+KEYS = {
+    *("build", "command", "depends_on", "deploy", "entrypoint", "env_file", "environment", "healthcheck"),
+    *("image", "init", "logging", "mem_limit", "pids_limit", "ports", "profiles", "read_only", "restart"),
+    *("shm_size", "stop_grace_period", "tmpfs", "volumes"),
+}
 ENDS = {"migration"}  # services that do something and end
 
 
@@ -59,6 +65,31 @@ class TestCompose:
             assert service["depends_on"] == {"migration": {"condition": "service_completed_successfully"}}
         else:
             assert re.fullmatch(r"\w+:\d+", service["image"])
+
+    @pytest.mark.parametrize("name", sorted(services()))
+    def test_a_strict_reading_finds_what_compose_would_refuse(self, name: str) -> None:
+        whole = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+        service = whole["services"][name]
+        assert {key for key in whole if not key.startswith("x-")} == {"services", "volumes"}
+        assert service.keys() <= KEYS
+        assert "image" in service or "build" in service
+        assert service.get("build", {}).keys() <= {"context", "target"}
+        for other, told in service.get("depends_on", {}).items():
+            assert told["condition"] in {"service_healthy", "service_completed_successfully"}
+            there = whole["services"][other]
+            assert ("healthcheck" in there) == (told["condition"] == "service_healthy")
+        for volume in service.get("volumes", []):
+            assert volume.partition(":")[0] in whole["volumes"], volume
+        check = service.get("healthcheck", {})
+        assert check.keys() <= {"test", "interval", "timeout", "retries", "start_period"}
+        assert not check or check["test"][0] in {"CMD", "CMD-SHELL"}
+        times = [check[key] for key in ("interval", "timeout", "start_period") if key in check]
+        assert all(re.fullmatch(r"\d+s", time) for time in [*times, service.get("stop_grace_period", "1s")])
+        if target := service.get("build", {}).get("target"):
+            assert f" AS {target}\n" in (ROOT / "Dockerfile").read_text()
+        # What is not set has a default or stops the start with a sentence.
+        for variable in re.findall(r"\$\{([^}]*)\}", str(service)):
+            assert re.fullmatch(r"\w+(:-\w+|:\?set \w+ in \.env)", variable), variable
 
     def test_commands_and_settings_are_ours(self) -> None:
         ours = {f"CLARINET_{name.upper()}" for name in Settings.model_fields}
@@ -212,9 +243,10 @@ def test_nginx_takes_the_proxys_file(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What `/metrics` says of a new installation."""
-    database = connect(f"sqlite:///{tmp_path_factory.mktemp('metrics') / 'a.db'}")
+    folder = tmp_path_factory.mktemp("metrics")
+    database = connect(f"sqlite:///{folder / 'a.db'}")
     upgrade(database.engine)
-    metrics = Metrics(database)
+    metrics = Metrics(database, folder)
     metrics.note("GET", "/api/v1/campaigns/{campaign_id}/questions", 200, 0.1)
     with database.write.begin() as session:
         record_service(session, "one", UPKEEP, version="", now=utc_now())

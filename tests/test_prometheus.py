@@ -118,6 +118,7 @@ def test_every_query_is_answered(tmp_path: Path) -> None:
     )
     [slow] = [values for query, values in found.items() if query.startswith("histogram_quantile(0.99")]
     assert 0 < float(slow[0]["value"][1]) < 30
-    [speaks] = [query for query, values in alerts.items() if values]
+    # A machine of tests may well have a full disk.
+    [speaks] = [query for query, values in alerts.items() if values and "disk_room" not in query]
     assert speaks.startswith("clarinet_oldest_waiting_run_seconds")  # no worker, and the run is an old one
     assert {rule["health"] for rule in rules} <= {"ok", "unknown"}

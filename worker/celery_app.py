@@ -3,9 +3,10 @@
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import structlog
@@ -19,8 +20,12 @@ from app import jobs
 from app.lines import end_lines
 from app.logs import configure_logs
 from app.settings import Settings
+from app.tracing import spans
 from worker.context import ProcessContext
 from worker.heartbeat import Heartbeat
+
+if TYPE_CHECKING:
+    from app.tracing.exporting import Part
 
 # Where the function of each job lives. It is imported when the first such job arrives: a worker of one queue
 # does not load what only the other one needs.
@@ -90,7 +95,7 @@ def create_celery(settings: Settings) -> Celery:
     )
     contexts = ProcessContext(settings)
     for name, (module, function) in TASKS.items():
-        celery.task(name=name, shared=False)(_task(contexts, name, module, function))
+        celery.task(name=name, shared=False, bind=True)(_task(contexts, name, module, function))
     celery.steps["consumer"].add(_heartbeat_step(contexts))
     celery.contexts = contexts
     return celery
@@ -106,19 +111,33 @@ def _task(contexts: ProcessContext, name: str, module: str, function: str) -> Ca
     is raised.
     """
 
-    def run(*row_ids: str) -> None:
+    def run(task: Any, *row_ids: str) -> None:
         structlog.contextvars.clear_contextvars()
-        structlog.contextvars.bind_contextvars(job=name, row_id=next(iter(row_ids), None))
+        row_id = next(iter(row_ids), None)
+        structlog.contextvars.bind_contextvars(job=name, row_id=row_id)
         work: Callable[..., None] = getattr(import_module(module), function)
-        try:
-            work(contexts(), *(UUID(row_id) for row_id in row_ids))
-        except Exception:
-            # Whatever it was, the row is unclaimed or its lease runs out, and upkeep hands it on.
-            log.exception("job.failed")
-        finally:
-            structlog.contextvars.clear_contextvars()
+        spans.begin(contexts.settings, "worker")
+        with _traced(name, row_id, task.request.get(spans.HEADER)) as part:
+            try:
+                work(contexts(), *(UUID(row_id) for row_id in row_ids))
+            except Exception as error:
+                # Whatever it was, the row is unclaimed or its lease runs out, and upkeep hands it on.
+                log.exception("job.failed")
+                if part is not None:
+                    part.fail(type(error).__name__)
+            finally:
+                structlog.contextvars.clear_contextvars()
+        if contexts.is_stopping():
+            spans.end()  # this process is killed soon
 
     return run
+
+
+def _traced(name: str, row_id: str | None, asked_by: str | None) -> AbstractContextManager["Part | None"]:
+    """A span for a job. None for training that upkeep asks for again and again: who trains tells of it."""
+    if asked_by is None and name == jobs.TRAIN_TRIAL:
+        return spans.NOTHING
+    return spans.span(f"job {name}", asked_by=asked_by, kind="consumer", statements=True, row=row_id)
 
 
 def _log_as_we_do() -> None:
@@ -184,6 +203,7 @@ def run_worker(
         concurrency: how many jobs at a time.
         name: of this worker on its host; empty: made from its queues.
     """
+    spans.require(settings)
     celery = create_celery(settings)
 
     def hand_back(**_: Any) -> None:

@@ -89,7 +89,7 @@ class ProcessContext:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._made: tuple[int, Context] | None = None
         # Shared with forked children without a lock, so that a signal handler may set it at any moment.
         self._stopping = multiprocessing.RawValue("b", 0)
@@ -98,7 +98,7 @@ class ProcessContext:
     def __call__(self) -> Context:
         """The context of the calling process."""
         if self._made is None or self._made[0] != os.getpid():
-            made = Context.of(self._settings, is_stopping=self.is_stopping, suspicion=self._suspicion)
+            made = Context.of(self.settings, is_stopping=self.is_stopping, suspicion=self._suspicion)
             self._made = os.getpid(), made
         return self._made[1]
 

@@ -9,6 +9,7 @@ from app.jobs import QUEUE_OF, TRAIN_TRIAL
 from app.logs import configure_logs
 from app.runs.workers import process_name
 from app.settings import Settings
+from app.tracing import spans
 from worker.context import Context, ProcessContext
 from worker.heartbeat import Heartbeat
 from worker.local.gpus import device_among, gpus_taken
@@ -43,4 +44,6 @@ def train_once(settings: Settings, trial_id: UUID) -> None:
 
 def _train(contexts: ProcessContext, parent: int, trial_id: UUID) -> None:
     die_with_parent(parent)
+    spans.begin(contexts.settings, "worker")
     train_trial(contexts(), trial_id, only=True)
+    spans.end()

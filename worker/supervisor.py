@@ -8,19 +8,23 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from uuid import UUID
 
 import structlog
+from sqlalchemy.orm import Session
 
 from app.claims import Claim, ClaimLost
 from app.clock import utc_now
-from app.runs import queue, trials
+from app.runs import configs, queue, trials
 from app.runs.faults import Fault
 from app.runs.logs import log_key
+from app.runs.models import Run
 from app.runs.workers import SEPARATOR, note_trouble, process_name
 from app.storage import StorageAway, StorageRefused
+from app.tracing import spans
 from worker.beating import beating
 from worker.beats import Listener
 from worker.context import Context
@@ -35,8 +39,21 @@ from worker.supervision import STORAGE_AWAY, Ending, Supervision, Watched
 
 # Between two looks whether a log has grown, where it is not written to the place where it is kept.
 LOG_S = 10.0
+OLDER = (
+    "The job's program is older than this run asks for. Name the image of this version in the file that "
+    "CLARINET_LAUNCHER_TEMPLATE is."
+)
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Claims on trials of one run, and until when each may train, on the monotonic clock."""
+
+    claims: list[Claim]
+    run: Run
+    deadlines: list[float]
 
 
 def train_trial(context: Context, trial_id: UUID, *, only: bool = False) -> None:
@@ -52,28 +69,50 @@ def train_trial(context: Context, trial_id: UUID, *, only: bool = False) -> None
     if trouble := _own_trouble(context, worker):
         log.warning("worker.takes_nothing", trouble=trouble)
         return
-    by, now = f"{worker}{SEPARATOR}{os.getpid()}", time.monotonic()
     with context.unit_of_work() as session:
-        if only:
-            first = trials.claim_trial(session, trial_id, by=by, now=utc_now())
-        else:
-            first = queue.claim_next(session, by=by, now=utc_now())
-        if first is None:
-            log.info("trial.none_free", trial_id=str(trial_id))
-            return
-        further = 0 if only else context.settings.trials_at_once - 1
-        claims = [first, *queue.claim_beside(session, first, at_most=further, by=by, now=utc_now())]
-        run_id = str(trials.load_trial(session, first.id).run_id)
-        limit = context.settings.run_timeout_s
-        deadlines = [now + limit - trials.limited_seconds(session, claim.id) for claim in claims]
+        taken = _taken(context, session, trial_id, worker, only=only)
+    if taken is None:
+        return
+    claims, run = taken.claims, taken.run
+    first = claims[0]
     # What packages log meanwhile is about the first of them; our own lines name theirs.
-    structlog.contextvars.bind_contextvars(run_id=run_id, trial_id=str(first.id))
+    structlog.contextvars.bind_contextvars(run_id=str(run.id), trial_id=str(first.id))
     for claim in claims:
         log.info("trial.claimed", trial_id=str(claim.id), claim=claim.number)
-    blames_machine = _train_claimed(context, claims, worker, deadlines)
+    with spans.span(
+        "trial.supervise",
+        asked_by=run.traceparent,
+        statements=False,  # one every few seconds, for hours
+        run=run.number,
+        trial=str(first.id),
+        claim=first.number,
+        trials=len(claims),
+    ):
+        blames_machine = _train_claimed(context, claims, worker, taken.deadlines)
     if blames_machine:
         context.suspicion.set(True)
         _own_trouble(context, worker)
+
+
+def _taken(context: Context, session: Session, trial_id: UUID, worker: str, *, only: bool) -> _Taken | None:
+    """Claim what is to be trained; None: there is nothing for us."""
+    by, now = f"{worker}{SEPARATOR}{os.getpid()}", time.monotonic()
+    if only:
+        first = trials.claim_trial(session, trial_id, by=by, now=utc_now())
+    else:
+        first = queue.claim_next(session, by=by, now=utc_now())
+    if first is None:
+        log.info("trial.none_free", trial_id=str(trial_id))
+        return None
+    run = trials.load_trial(session, first.id).run
+    if only and not configs.is_known(run.config):  # the queue would have left it to others
+        log.warning("trial.asks_for_more", trial_id=str(trial_id))
+        trials.set_back(session, first, reason=OLDER, fault=Fault.MACHINE, by=worker, now=utc_now())
+        return None
+    further = 0 if only else context.settings.trials_at_once - 1
+    claims = [first, *queue.claim_beside(session, first, at_most=further, by=by, now=utc_now())]
+    limit = context.settings.run_timeout_s
+    return _Taken(claims, run, [now + limit - trials.limited_seconds(session, claim.id) for claim in claims])
 
 
 def _own_trouble(context: Context, worker: str) -> str | None:
@@ -138,7 +177,8 @@ def _train_claimed(
         supervision.heard()
         for each in watched:
             log.info("trial.left", trial_id=str(each.claim.id), why=ending.value, code=process.returncode)
-        return supervision.settle_all(ending)
+        with spans.span("trial.settle", statements=True, why=ending.name.lower(), code=process.returncode):
+            return supervision.settle_all(ending)
 
 
 @contextmanager
@@ -164,7 +204,7 @@ def _started(context: Context, watched: Sequence[Watched]) -> subprocess.Popen[b
             "worker.trainer",
             str(os.getpid()),
             *(word for words in given for word in words),
-            environment=processes.environment_of(context.settings),
+            environment=processes.environment_of(context.settings) | spans.for_child(),
             log=logs[0],
             pass_fds=[*pipes, *(log.fileno() for log in logs)],
         )

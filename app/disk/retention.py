@@ -1,6 +1,7 @@
 """What is kept for how long: checkpoints and logs of trials that are over, and frozen labels of deleted runs.
 
-Only what a row says is over goes. A folder that no row knows stays: it may belong to another database.
+Only what a row says is over goes, and half-written files that nobody writes any more. A folder that no row
+knows stays: it may belong to another database. `leftovers` finds it for an operator who knows better.
 """
 
 from contextlib import suppress
@@ -27,6 +28,7 @@ log = structlog.get_logger()
 AT_ONCE = 500  # trials that are looked up together
 # A run that is being started writes its frozen labels again, and has its row within minutes.
 SNAPSHOT_REST = timedelta(days=1)
+UNFINISHED_REST = timedelta(days=1)  # an upload that stands still is given up much sooner
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ def tidy(database: Database, storage: Storage, policy: Policy, *, now: datetime)
         for key in published.intersection(predicted):
             with database.read.begin() as session:  # which begins once the folders have been looked at
                 gone += predictions.forget_lost(session, storage, key, predicted[key])
-    return gone + _tidy_snapshots(database, storage, now=now)
+    gone += _tidy_snapshots(database, storage, now=now)
+    return gone + _tidy_unfinished(storage, now=now)
 
 
 @dataclass(slots=True)
@@ -164,6 +167,12 @@ def _tidy_snapshot(session: Session, storage: Storage, run: DeletedRun | None, *
         run.snapshot_digest = None
         return int(storage.delete(key))
     return 0
+
+
+def _tidy_unfinished(storage: Storage, *, now: datetime) -> int:
+    """Delete what nobody has written to for a day, whoever began it: its writer has died."""
+    dead = [about.key for about in storage.unfinished() if about.changed_at <= now - UNFINISHED_REST]
+    return sum(storage.delete(key) for key in dead)
 
 
 def _rested(storage: Storage, key: str, now: datetime) -> bool:

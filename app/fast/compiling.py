@@ -29,6 +29,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
 from app.fast.pipelines import Sent, as_text
+from app.tracing.spans import statement
 
 Values = Mapping[str, object]
 Rows = list[tuple[Any, ...]]
@@ -52,7 +53,8 @@ def errors_of(connection: Connection, sql: str) -> Iterator[None]:
     """Raise the driver's errors as SQLAlchemy's; who lost the database gets another connection next time."""
     base = connection.dialect.loaded_dbapi.Error
     try:
-        yield
+        with statement(sql, connection.dialect.name):
+            yield
     except base as error:
         driver = connection.connection.dbapi_connection
         is_stale = getattr(error, "sqlstate", None) in _STALE

@@ -49,6 +49,7 @@ NOTE = 500  # most characters of what people write beside a run
 NAME = 120  # of what they call it
 TAG = 40
 MOST_TAGS = 20
+TRACEPARENT = 55  # characters, as W3C's Trace Context has it
 
 
 class Run(Base):
@@ -96,6 +97,9 @@ class Run(Base):
     name: Mapped[str] = mapped_column(String(NAME), default="", server_default="")
     tags: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
     archived_at: Mapped[datetime | None]  # put away by people: lists leave it out until they are asked for it
+    # Of the request that launched it, where that is traced: whichever message wakes a worker, its trials
+    # belong to that trace.
+    traceparent: Mapped[str | None] = mapped_column(String(TRACEPARENT))
     sweep_id: Mapped[UUID | None] = mapped_column(index=True)  # runs that were launched together share one
 
     trials: Mapped[list["Trial"]] = relationship(lazy="raise", order_by="Trial.seed", back_populates="run")

@@ -37,6 +37,7 @@ from app.runs.pairs import Pair, remember_looks
 from app.runs.scoring import measured, scoring_of, source_images
 from app.runs.summary import Summary, summarise
 from app.storage import Storage
+from app.tracing.spans import traceparent
 from clarinet.files.looks import looks_of_pair
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.learning import Losses
@@ -163,6 +164,7 @@ def start_run(
         processes=processes,
         tags=[],
         sweep_id=sweep_id,
+        traceparent=traceparent(),
         trials=[Trial(seed=seed, queued_at=now) for seed in sorted(seeds)],
     )
     _add_numbered(session, run)

@@ -76,6 +76,13 @@ class FolderStorage(Storage):
 
     def listed(self, prefix: str = "") -> Iterator[About]:
         """As Storage has it; what does not belong to us is listed as well."""
+        return self._walk(prefix, is_finished=True)
+
+    def unfinished(self) -> Iterator[About]:
+        """As Storage has it."""
+        return self._walk("", is_finished=False)
+
+    def _walk(self, prefix: str, *, is_finished: bool) -> Iterator[About]:
         root = self.root.resolve()
         waiting = [str(self.path(prefix) if prefix else root)]
         while waiting:
@@ -83,7 +90,7 @@ class FolderStorage(Storage):
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    elif not entry.name.startswith(UNFINISHED):
+                    elif entry.name.startswith(UNFINISHED) is not is_finished:
                         key = Path(entry.path).relative_to(root).as_posix()
                         with suppress(FileNotFoundError):
                             yield _about(key, entry.stat(follow_symlinks=False))

@@ -1,13 +1,13 @@
 """Know into how many processes a worker can split a run, and how many jobs a trial was launched as.
 
-Revision: 0087, after 0078
+Revision: 0087, after 0083
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0087"
-down_revision = "0078"
+down_revision = "0083"
 branch_labels = None
 depends_on = None
 

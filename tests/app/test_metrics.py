@@ -18,7 +18,7 @@ from app.accounts.models import User
 from app.clock import utc_now
 from app.main import create_app
 from app.questions import Question
-from app.runs.workers import record_worker
+from app.runs.workers import Machine, note_trouble, record_worker
 from app.settings import Settings
 from app.stores.folder import FolderStorage
 from tests.factories import make_campaign, make_run, make_token
@@ -88,7 +88,28 @@ def test_the_database_is_asked_for_work_and_workers(
     assert 0 <= value(found, "clarinet_oldest_waiting_run_seconds") < 60
     assert 0 <= value(found, "clarinet_silent_seconds", name="one@host", queues="gpu") < 60
     assert value(found, "clarinet_answers", value="no") == 0
+    assert value(found, "clarinet_workers_in_trouble") == 0
+    free, total = (value(found, "clarinet_disk_room_bytes", kind=kind) for kind in ("free", "total"))
+    assert 0 <= free <= total
     assert abs(value(found, "clarinet_clock_ahead_seconds")) < 2
+
+
+def test_a_worker_that_takes_nothing_is_counted_while_it_is_there(near: TestClient, session: Session) -> None:
+    for name, age_s in (("here", 0), ("gone", 3600), ("well", 0)):
+        machine = Machine(
+            host=name,
+            process=name,
+            version="",
+            memory_bytes=None,
+            memory_free_bytes=None,
+            started_at=utc_now(),
+        )
+        seen = utc_now() - timedelta(seconds=age_s)
+        record_worker(session, name, queues="gpu", device="CPU", machine=machine, now=seen)
+        note_trouble(session, name, None if name == "well" else "the disk is full")
+    session.commit()
+
+    assert value(scraped(near), "clarinet_workers_in_trouble") == 1
 
 
 def test_without_a_database_it_says_so(tmp_path: Path) -> None:
@@ -98,6 +119,7 @@ def test_without_a_database_it_says_so(tmp_path: Path) -> None:
         found = scraped(client)
 
     assert value(found, "clarinet_database_up") == 0
+    assert value(found, "clarinet_disk_room_bytes", kind="total") > 0  # which says why it may be so
     assert not any(name.startswith("clarinet_trials") for name, _ in found)
 
 

@@ -6,10 +6,14 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from threading import main_thread
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -24,7 +28,7 @@ from tests.factories import NOW, answer, make_campaign, make_run, make_user, que
 from tests.worker.conftest import wait_until
 from worker.bench.faults.books import lost_and_doubled, orphans
 from worker.bench.faults.hosts import Host, Network
-from worker.bench.faults.measure import Plan, as_row, measure_faults
+from worker.bench.faults.measure import Plan, Run, as_row, measure_faults
 from worker.bench.faults.schedule import ANSWERS, NEEDS_NETWORK, TRIALS, Fault, Kind, drawn
 from worker.bench.faults.services import start_database
 from worker.bench.faults.trainings import different
@@ -216,6 +220,35 @@ def test_a_host_that_loses_its_power_in_a_transaction_holds_no_row_for_long(
         lost.end()
         server.end()
     assert took_s < LEASE.total_seconds() + 5
+
+
+class Leaving:
+    """Trainings during which somebody presses Ctrl-C."""
+
+    def finish(self, _runs: int, **_: object) -> None:
+        """As Trainings has it."""
+        raise KeyboardInterrupt
+
+    def running_on(self, _host: object) -> list[object]:
+        """As Trainings has it."""
+        return []
+
+
+def test_who_is_asked_to_end_waits_for_no_fault_and_nobody() -> None:
+    made: Any = SimpleNamespace(
+        network=SimpleNamespace(can_cut=False), hosts={"gpu": []}, url="http://127.0.0.1:1"
+    )
+    run = Run(Plan(people=1, answer_faults=1, trial_faults=1, minutes=600), made, print)
+    trainings: Any = Leaving()
+
+    with pytest.raises(KeyboardInterrupt):
+        run._endure(uuid4(), ["token"], trainings)
+
+    # Neither those who hit, nor those who answer, keep the process from its end.
+    assert run.over.is_set()
+    assert [
+        thread for thread in threading.enumerate() if thread is not main_thread() and not thread.daemon
+    ] == []
 
 
 @needs_network

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.live import clarinet
-from worker.bench.workers import Case, Figures, as_row, as_text, ending_in_order
+from worker.bench.ending import ending_in_order
+from worker.bench.workers import Case, Figures, as_row, as_text
 
 
 def test_cases_are_compared_with_the_first_by_medians() -> None:
@@ -51,7 +52,8 @@ def test_who_asks_a_bench_to_end_lets_it_clean_up(number: signal.Signals, ends: 
 
 WORKING = """
 import time
-from worker.bench.workers import Case, ending_in_order, working
+from worker.bench.ending import ending_in_order
+from worker.bench.workers import Case, working
 from app.migrate import upgrade
 from app.settings import Settings
 from worker.context import Context

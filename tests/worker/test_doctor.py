@@ -13,6 +13,7 @@ from app.clock import utc_now
 from app.db import connect
 from app.migrate import upgrade
 from app.runs.workers import UPKEEP, record_service, record_worker
+from tests.collector import collector
 from tests.live import free_port
 from tests.provider import Provider
 from worker.cli.main import app
@@ -149,3 +150,18 @@ def test_a_bucket_that_is_away_fails(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     assert (code, states["storage"]) == (1, "failed")
     assert "s3://ours does not answer" in words["storage"]
+
+
+def test_whether_a_collector_takes_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLARINET_TRACES", "true")
+    with collector() as found:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.url)
+        taken = told()
+        found.status = 404  # somebody else listens there
+        refused = told()
+    monkeypatch.setattr("app.tracing.spans.find_spec", lambda _: None)
+    lacking = told()
+
+    assert (taken[1]["traces"], taken[2]["traces"]) == ("ok", f"{found.url}/v1/traces takes them")
+    assert (refused[1]["traces"], lacking[1]["traces"]) == ("warning", "failed")
+    assert "pip install 'clarinet[traces]'" in lacking[2]["traces"]

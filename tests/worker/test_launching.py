@@ -26,6 +26,7 @@ from tests.factories import make_run
 from tests.worker.conftest import trial_of, wait_until
 from worker.context import Context
 from worker.launching import NotLaunched, launch_trial
+from worker.supervisor import train_trial
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PATIENCE_S = 240.0
@@ -143,6 +144,18 @@ def test_an_attempt_is_one_job_of_kubernetes(context: Context, cluster: Path) ->
     [container] = yaml.safe_load(jobs[0].read_text())["spec"]["template"]["spec"]["containers"]
     assert container["command"] == ["clarinet", "worker", "--once", str(trial.id)]
     assert {each["name"]: each["value"] for each in container["env"]}["CLARINET_GPUS"] == "1"
+
+
+def test_a_job_of_an_older_program_leaves_what_it_does_not_know_and_says_so(context: Context) -> None:
+    with context.unit_of_work() as session:
+        run = make_run(session, context.storage, queued_at=utc_now())
+        run.config = run.config | {"attention_heads": 8}  # of a later version
+
+    train_trial(context, run.trials[0].id, only=True)
+
+    left = trial_of(context, run.trials[0].id)
+    assert (left.state, left.attempts, left.fault) == (TrialState.QUEUED, 0, Fault.MACHINE)
+    assert "Name the image of this version" in (left.setback or "")
 
 
 def test_a_cluster_that_takes_no_job_is_said_in_words(

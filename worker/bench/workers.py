@@ -1,7 +1,6 @@
 """What further workers, and seeds that share a process, save of a run's time: with real processes."""
 
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from app.runs.models import Trial
 from app.runs.workers import SEEN, live_workers
 from app.settings import Settings
 from clarinet_client import Client
+from worker.bench.ending import ending_in_order
 from worker.bench.scale import serving
 from worker.context import Context
 from worker.demo.annotators import Plan, simulate
@@ -136,25 +136,6 @@ def working(context: Context, case: Case) -> Iterator[None]:
             process.terminate()
         for process in processes:
             process.wait()
-
-
-@contextmanager
-def ending_in_order() -> Iterator[None]:
-    """End on SIGTERM and on Ctrl-C by an exception, so that workers and the folder go as well.
-
-    A shell that starts it in the background has Ctrl-C ignored; it is not ignored in here.
-    """
-
-    def end(number: int, _frame: object) -> None:
-        sys.exit(128 + number)
-
-    handlers = {signal.SIGTERM: end, signal.SIGINT: signal.default_int_handler}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _wait(context: Context, workers: int) -> None:

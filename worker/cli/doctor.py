@@ -20,6 +20,7 @@ from app.proxies import warning_at_start
 from app.runs.workers import DOCTOR
 from app.settings import Settings
 from app.stores.chosen import StorageNotInstalled, storage_of
+from app.tracing.spans import TracesNotInstalled, require
 from worker.device import look_at_device
 from worker.fitness import device_trouble, folder_trouble
 
@@ -66,6 +67,7 @@ def _of(settings: Settings) -> Iterator[Finding]:
         database.dispose()
     yield _device(settings)
     yield _organisation(settings)
+    yield _traces(settings)
     warning = warning_at_start(settings, "0.0.0.0")
     yield Finding("address", "warning" if warning else "ok", warning or settings.public_url)
 
@@ -131,6 +133,21 @@ def _organisation(settings: Settings) -> Finding:
         return Finding("sign-in", "failed", words)
     words = f"{settings.oidc_issuer} answers; it must know the address {back_url(settings.public_url)}"
     return Finding("sign-in", "ok", words)
+
+
+def _traces(settings: Settings) -> Finding:
+    """Whether a collector takes what this installation does, if it is to be told."""
+    if not settings.traces:
+        return Finding("traces", "ok", "off")
+    try:
+        require(settings)
+    except TracesNotInstalled as error:
+        return Finding("traces", "failed", error.detail)
+    from app.tracing.exporting import endpoint, takes_spans
+
+    if takes_spans():
+        return Finding("traces", "ok", f"{endpoint()} takes them")
+    return Finding("traces", "warning", f"{endpoint()} does not take them; all else works without")
 
 
 def lines(found: list[Finding]) -> Iterator[str]:

@@ -173,6 +173,20 @@ def restore(
 
 
 @app.command()
+def leftovers(
+    delete: Annotated[bool, typer.Option("--delete", help="Delete them.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Files and folders that no row names, as after a kill or a lost disk; --delete frees their room.
+
+    Only what is older than a day. Another installation with its files in the same place would lose them.
+    """
+    from worker.cli.leftovers import run_leftovers
+
+    run_leftovers(delete=delete, as_json=as_json)
+
+
+@app.command()
 def demo(
     host: Host = "127.0.0.1",
     port: Port = 8000,

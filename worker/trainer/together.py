@@ -17,6 +17,7 @@ from app.runs import trials
 from app.runs.models import Trial
 from app.settings import Settings
 from app.stores.chosen import storage_of
+from app.tracing import spans
 from clarinet.run.memory import keep_freed_memory
 from clarinet.run.turns import Run as Steps
 from clarinet.run.turns import finished, take_turns
@@ -29,6 +30,7 @@ from worker.trainer.others import OtherEnded, Place, share_cores
 from worker.trainer.training import ClaimedTrial, device_of, training_in_steps
 from worker.trainer.trial_data import TrialData
 
+TOLD_S = 10.0  # for what a collector has yet to take at the end; nobody at a terminal waits for it
 MIRROR_S = 5.0  # between two looks whether there is another checkpoint; writing one takes longer
 
 
@@ -36,6 +38,15 @@ def train_claimed(given: Sequence[Given], *, should_stop: Callable[[], bool]) ->
     """Train trials under claims that the supervisor took; gives what to tell it of the process."""
     settings = Settings()
     configure_logs(settings)
+    spans.begin(settings, "trainer")
+    try:
+        with spans.span("trial.train", asked_by=spans.of_parent(), statements=False, trials=len(given)):
+            return _train(settings, given, should_stop)
+    finally:
+        spans.end(within_s=TOLD_S)
+
+
+def _train(settings: Settings, given: Sequence[Given], should_stop: Callable[[], bool]) -> Exit:
     keep_freed_memory()
     database = connect(settings.sqlalchemy_url)
     shop = _Shop(settings, database, device_of(settings.device), should_stop)

@@ -31,6 +31,7 @@ from app.runs.configs import WITHOUT_A_FILE
 from app.runs.faults import Fault
 from app.runs.models import Run, Trial
 from app.storage import Storage
+from app.tracing import spans
 from clarinet.data.images import GREY_DIMENSIONS
 from clarinet.export.onnx import export_model
 from clarinet.files.arrays import RGB
@@ -87,7 +88,8 @@ class ClaimedTrial:
     def data(self, config: TrainConfig) -> TrialData:
         """What the trial trains on, which is the same for every seed of its run; raises what `load` does."""
         if self.run.id not in self.read:
-            with self.database.read.begin() as session:
+            told = spans.span("trial.data", statements=True)
+            with told, self.database.read.begin() as session:
                 self.read[self.run.id] = load(session, self.storage, self.run, config, beat=self.beat)
         return self.read[self.run.id]
 
@@ -291,7 +293,8 @@ def training_in_steps(
         return Exit.ENDED
     # In words of this machine's worker, so that estimates find the trainings of such a device.
     noted = {"device": look_at_device(device.type).words, "memory_bytes": most_memory(device)}
-    work.publish(result, loaded, noted=noted | {"together": together})
+    with spans.span("trial.publish", statements=True, trial=str(work.claim.id), epochs=result.epochs):
+        work.publish(result, loaded, noted=noted | {"together": together})
     work.checkpoint.drop()
     return Exit.ENDED
 

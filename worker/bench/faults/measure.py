@@ -1,8 +1,6 @@
 """`clarinet bench faults`: hosts are killed, cut, paused and skewed while people answer and runs train."""
 
-import signal
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -21,6 +19,7 @@ from app.clock import utc_now
 from app.runs.models import Trial
 from clarinet_client import Client
 from clarinet_client.shapes.runs import RunChoices
+from worker.bench.ending import ending_in_order
 from worker.bench.faults.books import lost_and_doubled, orphans
 from worker.bench.faults.cluster import Cluster, cluster
 from worker.bench.faults.hosts import Host
@@ -185,21 +184,25 @@ class Run:
         people = self._people(str(campaign_id), tokens, len(CLASSES), rest_s=rest_s, stop=stop)
         pause_s = max(0.5, 2 * (seconds / max(1, plan.answer_faults) - FAULT_S))
         strikers = [
-            threading.Thread(
-                target=self._strike_answers, args=(self._drawn(ANSWERS, plan.answer_faults, pause_s),)
-            ),
-            threading.Thread(
-                target=self._strike_trials, args=(self._drawn(TRIALS, plan.trial_faults, WAIT_S), trainings)
-            ),
+            threading.Thread(target=target, args=arguments, daemon=True)  # who is asked to end waits for none
+            for target, arguments in (
+                (self._strike_answers, (self._drawn(ANSWERS, plan.answer_faults, pause_s),)),
+                (self._strike_trials, (self._drawn(TRIALS, plan.trial_faults, WAIT_S), trainings)),
+            )
         ]
         for thread in (*people, *strikers):
             thread.start()
-        trainings.finish(
-            plan.runs,
-            has_enough=lambda: not strikers[1].is_alive(),
-            is_late=lambda: time.monotonic() > self.deadline,
-        )
-        self.over.set()
+        try:
+            trainings.finish(
+                plan.runs,
+                has_enough=lambda: not strikers[1].is_alive(),
+                is_late=lambda: time.monotonic() > self.deadline,
+            )
+        except BaseException:  # asked to end: hosts end as well, and nobody hits or asks them meanwhile
+            stop.set()
+            raise
+        finally:
+            self.over.set()
         for thread in strikers:
             thread.join()
         while any(person.is_alive() for person in people) and time.monotonic() < self.deadline + BACK_S:
@@ -312,9 +315,7 @@ class Run:
 def measure_faults(plan: Plan, folder: Path | None, *, say: Callable[[str], None]) -> Figures:
     """Carry the plan out; an empty `folder` keeps the hosts' folders and logs, and None keeps nothing."""
     begun = time.monotonic()
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no process is left
-    with ExitStack() as stack:
-        stack.callback(signal.signal, signal.SIGTERM, before)
+    with ending_in_order(), ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         place.mkdir(parents=True, exist_ok=True)
         made = stack.enter_context(cluster(place.resolve()))

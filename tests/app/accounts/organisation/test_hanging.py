@@ -16,7 +16,7 @@ from app.clock import utc_now
 from app.settings import Settings
 from tests.provider import Provider
 
-HANGS_S = 6.0
+HANGS_S = 60.0  # far longer than a slow machine needs to give it up
 
 
 def asked_at_once(ask: Callable[[], object], times: int) -> list[float]:
@@ -50,7 +50,7 @@ def test_one_asks_and_others_use_what_was_told(
     waits = asked_at_once(lambda: getattr(ours, what)(utc_now()), 12)
 
     assert waits[-2] < 2  # all but the one who asks
-    assert waits[-1] < 5.5
+    assert waits[-1] < HANGS_S / 2
     assert asked_at_once(lambda: getattr(ours, what)(utc_now()), 2)[-1] < 2  # nor is it asked again soon
     assert len(provider.asked) == 1
 
