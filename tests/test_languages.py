@@ -141,7 +141,8 @@ def test_pages_for_admins_stay_in_english(client: TestClient) -> None:
     german = {"Accept-Language": "de", "Accept": "text/html"}
     refused = client.post("/groups", data={"name": "x" * 200}, headers=german).text
     assert "At most 120 characters fit here." in refused
-    assert "No group was made. 1 value below cannot be used" in refused
+    assert "No group was made." in refused
+    assert "1 value below cannot be used; the reason stands beside it." in refused
     gone = client.get(f"/campaigns/{uuid4()}", headers=german).text
     assert '<html lang="en">' in gone
     assert "Go to the start" in gone
