@@ -44,6 +44,7 @@ SIGNED_IN_TO_WRITE: list[dict[str, list[str]]] = [{"HTTPBearer": []}, {"SessionC
 NAMES = {
     "show_me": "get_me",
     "invite": "create_invitation",
+    "invite_several": "create_invitations",
     "mark_known": "mark_known_pictures",
     "leave_out": "leave_person_out",
     "count_again": "count_person_again",

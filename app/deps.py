@@ -34,6 +34,7 @@ from app.addresses import address_of, is_this_machine
 from app.clock import utc_now
 from app.db import unit_of_work
 from app.journal.writing import ADDRESS
+from app.languages import SOURCE, current_language, speak
 from app.settings import Settings
 from app.spelling import (
     reads_body,
@@ -273,7 +274,18 @@ def cookie_of(request: Request) -> str:
     return request.cookies.get(session_cookie(request.app.state.settings), "")
 
 
-async def check_csrf(request: Request, _: Annotated[None, Depends(authenticate)]) -> None:
+async def speak_english_to_managers(request: Request, _: Annotated[None, Depends(authenticate)]) -> None:
+    """Pages that annotators cannot open are in English alone, and so is what is said of a form on them.
+
+    In the request's own task, and not in a thread: what is said later is said in the same language.
+    """
+    access = access_of(getattr(request.state, ENDPOINT, None))
+    if access is not None and not access.is_for_annotators and not request.url.path.startswith("/api/"):
+        request.state.chosen_language = current_language()
+        speak(SOURCE)
+
+
+async def check_csrf(request: Request, _: Annotated[None, Depends(speak_english_to_managers)]) -> None:
     """A write that rides on a cookie must carry the token of our own pages.
 
     A write by nobody in particular (signing in, accepting an invitation) must at least not come from another

@@ -8,6 +8,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "prove_myself": {"password": "three short words of mine"},
     "create_token": {"name": "nightly export", "scope": "read", "days": 90},
     "create_invitation": {"role": "annotator", "note": "Ada, from Monday"},
+    "create_invitations": {"addresses": ["anna@example.org", "Bo Lind <bo@example.org>"]},
     "update_user": {"disabled": True},
     "create_simulated_annotator": {"name": "one in ten wrong"},
     "create_dataset": {"name": "shop photographs", "path": "/srv/datasets/shop.zip"},

@@ -48,6 +48,11 @@ def current_language() -> str:
     return _current.get()
 
 
+def speak(language: str) -> None:
+    """Speak one of LANGUAGES from here on, as far as the context of the caller reaches."""
+    _current.set(language)
+
+
 @contextmanager
 def speaking(language: str) -> Iterator[None]:
     """Let everything inside speak one of LANGUAGES."""

@@ -170,8 +170,10 @@ def render(
 ) -> HTMLResponse:
     """The whole page, or only its fragment when htmx asked for it."""
     name = fragment if fragment and wants_fragment(request) else page
-    is_translated = name.startswith(TRANSLATED)
-    also_in = "" if is_translated or current_language() == SOURCE else LANGUAGES[current_language()]
+    chosen = getattr(request.state, "chosen_language", None)  # of whom a page for managers speaks English to
+    is_translated = chosen is None and name.startswith(TRANSLATED)
+    chosen = chosen or current_language()
+    also_in = "" if is_translated or chosen == SOURCE else LANGUAGES[chosen]
     with speaking(current_language() if is_translated else SOURCE):
         return templates.TemplateResponse(
             request,

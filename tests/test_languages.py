@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from babel.messages.catalog import Catalog
@@ -137,6 +138,15 @@ def test_pages_for_admins_stay_in_english(client: TestClient) -> None:
     assert '<html lang="en">' in page.text
     assert ">Campaigns</a>" in page.text
     assert "This page is in English; what annotators read is in Deutsch, too." in page.text
+    german = {"Accept-Language": "de", "Accept": "text/html"}
+    refused = client.post("/groups", data={"name": "x" * 200}, headers=german).text
+    assert "At most 120 characters fit here." in refused
+    assert "No group was made." in refused
+    assert "1 value below cannot be used; the reason stands beside it." in refused
+    gone = client.get(f"/campaigns/{uuid4()}", headers=german).text
+    assert '<html lang="en">' in gone
+    assert "Go to the start" in gone
+    assert "what annotators read is in Deutsch, too." in gone
     in_english = client.get("/datasets", headers={"Accept-Language": "en"})
     assert "This page is in English" not in in_english.text
 

@@ -11,7 +11,7 @@ from app.accounts import schemas, service
 from app.accounts.callers import digest
 from app.accounts.errors import TokenTooNarrow
 from app.accounts.granting import Granting
-from app.accounts.models import ApiToken, Scope, User
+from app.accounts.models import ApiToken, Invitation, Scope, User
 from app.accounts.signing import prove_again
 from app.clock import utc_now
 from app.deps import CurrentUser, ReadingDep, SessionDep, SettingsDep, bearer_of, cookie_of, reached_at
@@ -146,13 +146,38 @@ def invite(
     once.begin_secret(session)
     invitation, secret = granting.invite(role=body.role, note=body.note, email=body.email)
     once.end(session, invitation.id)
+    return _shown_once(invitation, service.invitation_url(reached_at(request, settings), secret))
+
+
+@router.post("/invitations/several", status_code=status.HTTP_201_CREATED)
+@admin_only
+def invite_several(
+    *,
+    request: Request,
+    body: schemas.InvitationsCreate,
+    once: OnceDep,
+    granting: GrantingDep,
+    session: SessionDep,
+    settings: SettingsDep,
+) -> schemas.InvitationsCreated:
+    """Make a one-time link for each of several addresses, or none: then every address in the way is told."""
+    once.begin_secret(session)
+    made = granting.invite_several(body.addresses, role=body.role)
+    once.end(session, made[0][0].id)
+    begin = reached_at(request, settings)
+    return schemas.InvitationsCreated(
+        items=[_shown_once(item, service.invitation_url(begin, secret)) for item, secret in made]
+    )
+
+
+def _shown_once(invitation: Invitation, url: str) -> schemas.InvitationCreated:
     return schemas.InvitationCreated(
         id=invitation.id,
         role=invitation.role,
         note=invitation.note,
         email=invitation.email,
         expires_at=invitation.expires_at,
-        url=service.invitation_url(reached_at(request, settings), secret),
+        url=url,
     )
 
 

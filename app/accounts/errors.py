@@ -1,5 +1,7 @@
 """What can go wrong with accounts."""
 
+from collections.abc import Sequence
+
 from app.errors import Conflict, Forbidden, NotFound, TooMany, Unauthenticated, Unprocessable
 from app.languages import gettext as _
 from app.languages import translatable
@@ -50,6 +52,15 @@ class InvitationNotFound(NotFound):
 
     def __init__(self) -> None:
         super().__init__(_("This invitation link was used already or has expired. Ask for a new one."))
+
+
+class BadAddresses(Unprocessable):
+    """Lines of a list of addresses cannot be invited; no link was made."""
+
+    title = "Addresses refused"
+
+    def __init__(self, wrong: Sequence[str]) -> None:
+        super().__init__(f"{'. '.join(wrong)}.")
 
 
 class EmailTaken(Conflict):

@@ -1,5 +1,6 @@
 """What makes somebody an admin or a reviewer, or could: only a person with a fresh password does it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -39,6 +40,16 @@ class Granting:
         if once is not None:
             once.begin_form(self.session)
         return service.invite(self.session, role=role, note=note, email=email, by=self.by, now=self.now)
+
+    def invite_several(
+        self, lines: Sequence[str], *, role: Role, once: Once | None = None
+    ) -> list[tuple[Invitation, str]]:
+        """As `service.invite_several`; `once`: of a page's form."""
+        if role is not Role.ANNOTATOR:
+            self._prove()
+        if once is not None:
+            once.begin_form(self.session)
+        return service.invite_several(self.session, lines, role=role, by=self.by, now=self.now)
 
     def set_role(self, user_id: UUID, role: Role) -> User:
         """As `service.set_role`."""

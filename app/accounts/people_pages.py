@@ -1,5 +1,6 @@
 """People: the list, one person, and links for those who are to come."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -13,6 +14,7 @@ from app.accounts.errors import (
     AccountErased,
     AccountOfProgram,
     AccountOfWorker,
+    BadAddresses,
     EmailTaken,
     NotAllowed,
     ProofNeeded,
@@ -44,8 +46,11 @@ def _people(
     *,
     status: int = 200,
     link: str = "",
+    links: Sequence[str] = (),
     form: object = None,
-    errors: dict[str, str],
+    errors: dict[str, str] | None = None,
+    several: object = None,
+    several_errors: dict[str, str] | None = None,
 ) -> HTMLResponse:
     now = utc_now()
     return render(
@@ -56,9 +61,12 @@ def _people(
         invitations=session.scalars(service.open_invitations(now)).all(),
         roles=ROLES,
         link=link,
+        links=links,
         form=form or {},
         is_proved=service.is_proved(session, cookie_of(request), now=now),
-        errors=errors,
+        errors=errors or {},
+        several=several or {},
+        several_errors=several_errors or {},
     )
 
 
@@ -66,7 +74,7 @@ def _people(
 @admin_only
 def list_people(request: Request, session: SessionDep) -> HTMLResponse:
     """Everybody with an account, and the links that nobody has used yet."""
-    return _people(request, session, errors={})
+    return _people(request, session)
 
 
 @router.post("/people/invitations", name="create_invitation")
@@ -93,8 +101,37 @@ def create_invitation(
             errors = proof_error(error, user)
         else:
             link = service.invitation_url(reached_at(request, settings), secret)
-            return _people(request, session, status=201, link=link, errors={})
+            return _people(request, session, status=201, link=link)
     return _people(request, session, status=422, form=form, errors=errors)
+
+
+@router.post("/people/invitations/several", name="create_invitations")
+@admin_only
+def create_invitations(
+    *,
+    request: Request,
+    form: FormDep,
+    once: FormOnceDep,
+    user: CurrentUser,
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+) -> HTMLResponse:
+    """Make a link for each address, or tell every line that is in the way; the answer shows the links."""
+    given, errors = read_form(form, schemas.InvitationsForm)
+    if given is not None:
+        granting = Granting(request, session, reading, by=user, now=utc_now(), password=given.current)
+        try:
+            made = granting.invite_several(given.addresses.splitlines(), role=given.role, once=once)
+        except BadAddresses as error:
+            errors = {"addresses": error.detail}
+        except (ProofNeeded, WrongCredentials) as error:
+            errors = proof_error(error, user)
+        else:
+            begin = reached_at(request, settings)
+            links = [f"{item.email} {service.invitation_url(begin, secret)}" for item, secret in made]
+            return _people(request, session, status=201, links=links)
+    return _people(request, session, status=422, several=form, several_errors=errors)
 
 
 @router.post("/people/invitations/{invitation_id}/withdraw", name="withdraw_invitation")

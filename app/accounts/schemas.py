@@ -1,7 +1,6 @@
 """What accounts accept and show."""
 
 import enum
-import re
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 from uuid import UUID
@@ -9,15 +8,16 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from app.accounts.models import Role, Scope
-from app.accounts.service import LONGEST_TOKEN_LIFE, MIN_PASSWORD_LENGTH, TOKEN_LIFE
+from app.accounts.service import LONGEST_TOKEN_LIFE, MIN_PASSWORD_LENGTH, TOKEN_LIFE, is_address
 from app.languages import gettext as _
 from app.schemas import Input, Name, Output, printable
 
+MOST_LETTERS = 400  # of a name and an address
 MAX_PASSWORD_LENGTH = 1024  # hashing time must not grow with what a stranger sends
 
 
 def _address(text: str) -> str:
-    if not re.fullmatch(r"[^@\s]+@[^@\s]+", text):
+    if not is_address(text):
         raise ValueError(_("This does not look like an e-mail address"))
     return text
 
@@ -108,6 +108,29 @@ class InvitationForm(InvitationCreate):
     current: Password = ""
 
 
+class InvitationsCreate(Input):
+    """For whom several one-time links are."""
+
+    role: Role = Role.ANNOTATOR
+    addresses: Annotated[
+        list[Annotated[str, StringConstraints(max_length=MOST_LETTERS)]],
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="each an e-mail address, or a name with an address in angle brackets; at most 200",
+            examples=[["anna@example.org", "Bo Lind <bo@example.org>"]],
+        ),
+    ]
+
+
+class InvitationsForm(Input):
+    """The same in a form: an address in each line, and one's own password where that is wanted."""
+
+    role: Role = Role.ANNOTATOR
+    addresses: Annotated[str, StringConstraints(max_length=MOST_LETTERS * 200)] = ""
+    current: Password = ""
+
+
 class InvitationCreated(Output):
     """The link, which is shown this once."""
 
@@ -117,6 +140,12 @@ class InvitationCreated(Output):
     email: str | None
     expires_at: datetime
     url: str
+
+
+class InvitationsCreated(Output):
+    """A link for each address, in their order."""
+
+    items: list[InvitationCreated]
 
 
 class PasswordLinkCreated(Output):

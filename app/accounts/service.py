@@ -22,6 +22,7 @@ from app.accounts.credentials import (
 )
 from app.accounts.ending import Because, subscription_facts
 from app.accounts.erasing import ERASED_DOMAIN, erase_account
+from app.accounts.inviting import invite_several, is_address
 from app.accounts.links import (
     INVITATION_LIFE,
     PASSWORD_LINK_LIFE,
@@ -105,6 +106,8 @@ __all__ = [
     "invitation_url",
     "invite",
     "invite_first_admin",
+    "invite_several",
+    "is_address",
     "is_proved",
     "key_address",
     "key_picture",

@@ -14,12 +14,17 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation.locking import LockedCampaign
 from app.annotation.models import IS_SET_ASIDE, Purpose, Question
 from app.annotation.setting_aside import set_aside
 from app.campaigns.models import Campaign, CampaignClass
 from app.datasets.models import Example
 
 CHUNK = 500  # questions that are set aside at once
+KNOWN = 1_000  # campaigns whose number is kept
+
+# It changes with what was drawn alone, so who asks for questions need not count each time.
+_known: dict[tuple[UUID, int], int] = {}  # by campaign and the number of its questions
 
 
 def digests_beside_classes(session: Session, campaign_id: UUID) -> set[str]:
@@ -50,6 +55,16 @@ def set_aside_beside_classes(
 def count_beside_classes(session: Session, campaign_id: UUID) -> int:
     """How many drawn questions are about such pictures."""
     return beside_classes(session, campaign_id)[0]
+
+
+def never_asked(session: Session, campaign: Campaign | LockedCampaign) -> int:
+    """The same number, kept until more is drawn."""
+    key = campaign.id, campaign.question_count
+    if key not in _known:
+        if len(_known) >= KNOWN:
+            _known.clear()
+        _known[key] = count_beside_classes(session, campaign.id)
+    return _known[key]
 
 
 def beside_classes(session: Session, campaign_id: UUID) -> tuple[int, int]:

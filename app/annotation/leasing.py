@@ -24,6 +24,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from app.accounts.models import User
 from app.annotation.belief_mixing import mixture_by_belief
+from app.annotation.beside_classes import never_asked
 from app.annotation.completing import EMPTY_PAGE, completed, page_of
 from app.annotation.errors import CampaignNotOpen
 from app.annotation.fates import Known, bind_known, lost_among
@@ -284,10 +285,18 @@ def _set_expiry(
 def _counted(session: Session, campaign: Campaign | LockedCampaign, *, by: User) -> Standing:
     """How many answers of mine count, and how many may still be asked for: sums of few rows."""
     row = session.execute(_STANDING, {"campaign": campaign.id, "me": by.id}).one()
-    return standing_of(campaign, mine=int(row.mine + row.gold), given=int(row.given), has_gold=row.has_gold)
+    return standing_of(
+        campaign,
+        mine=int(row.mine + row.gold),
+        given=int(row.given),
+        has_gold=row.has_gold,
+        never=never_asked(session, campaign),
+    )
 
 
-def standing_of(campaign: Campaign | LockedCampaign, *, mine: int, given: int, has_gold: bool) -> Standing:
+def standing_of(
+    campaign: Campaign | LockedCampaign, *, mine: int, given: int, has_gold: bool, never: int
+) -> Standing:
     """As one person may know it: what they answered last moves it by one, whatever it was about.
 
     So nothing tells a first question from one that returns, or either from a known picture.
@@ -297,21 +306,28 @@ def standing_of(campaign: Campaign | LockedCampaign, *, mine: int, given: int, h
         mine: answers of this person, those to known pictures included.
         given: answers of all people, likewise.
         has_gold: whether there are known pictures.
+        never: drawn questions that are asked of nobody; see `beside_classes`.
     """
     asked = 1 - campaign.gold_share if has_gold else 1.0  # share of the answers that are to no known picture
-    nobody_twice = campaign.question_count - mine  # known pictures come in the place of drawn questions
-    return Standing(mine, max(0, min(round(answers_to_come(campaign) / asked) - given, nobody_twice)))
+    nobody_twice = (
+        campaign.question_count - never - mine
+    )  # known pictures come in the place of drawn questions
+    return Standing(mine, max(0, min(round(answers_to_come(campaign, never) / asked) - given, nobody_twice)))
 
 
-def answers_to_come(campaign: Campaign | LockedCampaign) -> int:
-    """How many answers a campaign takes in all, known pictures left out, at most as a rule."""
+def answers_to_come(campaign: Campaign | LockedCampaign, never: int = 0) -> int:
+    """How many answers a campaign takes in all, known pictures left out, at most as a rule.
+
+    `never`: drawn questions that are asked of nobody.
+    """
+    count = campaign.question_count - never
     if not campaign.confirm_yes:
-        return campaign.question_count * campaign.overlap
+        return count * campaign.overlap
     law = mixture(1 / campaign.num_classes, least=campaign.overlap)
-    by_belief = campaign.believed_count if campaign.confirming.of_yes else 0
-    answers = (campaign.question_count - by_belief) * law.answers
+    by_belief = min(count, campaign.believed_count) if campaign.confirming.of_yes else 0
+    answers = (count - by_belief) * law.answers
     if by_belief:
-        expected = campaign.believed_yes / by_belief
+        expected = campaign.believed_yes / campaign.believed_count
         answers += by_belief * mixture_by_belief(expected, least=campaign.overlap).answers
     return round(answers)
 

@@ -194,6 +194,12 @@ def _name(session: Session, user_id: UUID) -> dict[str, object]:
     return naming(session.get_one(User, user_id))
 
 
+def is_paused(session: Session, campaign_id: UUID, user_id: UUID) -> bool:
+    """Whether somebody is paused there."""
+    row = session.get(Participant, (campaign_id, user_id))
+    return row is not None and row.paused_at is not None
+
+
 def paused_count(session: Session, campaign_id: UUID) -> int:
     """How many people are paused."""
     query = select(func.count()).where(

@@ -21,6 +21,7 @@ from app.annotation.locking import LockedCampaign, campaign_to_answer, lock_camp
 from app.annotation.naming import keep_names
 from app.annotation.own import OwnAnswer, OwnFigures, last_answers, own_figures, tells_others
 from app.annotation.participants import (
+    is_paused,
     leave_out,
     pause_person,
     pause_unreliable,
@@ -60,6 +61,7 @@ __all__ = [
     "gold_count",
     "has_more",
     "is_asked_of_all",
+    "is_paused",
     "keep_names",
     "last_answers",
     "leave_out",

@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
+from app.annotation.beside_classes import never_asked
 from app.annotation.completing import EMPTY_PAGE, Means, Page, completed, page_of
 from app.annotation.holding import LeasedQuestion
 from app.annotation.leasing import (
@@ -124,7 +125,7 @@ def lease_questions(
     else:
         results = _take(session, campaign, places, first, about_me, freed=freed, by=by, now=now)
     held = _questions(campaign, results.of(about_me.held))
-    counted = _standing(campaign, about_me, results, now)
+    counted = _standing(session, campaign, about_me, results, now)
     held = completed(session, campaign, held, page, places, by=by, now=now, with_gold=with_gold, means=_MEANS)
     return leased_of(session, campaign, held[:count], counted, by=by)
 
@@ -297,10 +298,18 @@ def _questions(campaign: LockedCampaign, rows: Sequence[statements.HeldQuestion]
     ]
 
 
-def _standing(campaign: LockedCampaign, about_me: _AboutMe, results: Results, now: datetime) -> Standing:
+def _standing(
+    session: Session, campaign: LockedCampaign, about_me: _AboutMe, results: Results, now: datetime
+) -> Standing:
     [mine] = results.of(about_me.mine)
     if about_me.given is not None:
         [given] = results.of(about_me.given)
         _known[campaign.id] = _Known(given, now)
     given = _known[campaign.id].given
-    return standing_of(campaign, mine=int(mine.answers), given=int(given.answers), has_gold=given.has_gold)
+    return standing_of(
+        campaign,
+        mine=int(mine.answers),
+        given=int(given.answers),
+        has_gold=given.has_gold,
+        never=never_asked(session, campaign),
+    )

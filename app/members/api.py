@@ -75,7 +75,7 @@ def read_workers(campaign: CampaignDep, user: CurrentUser, session: SessionDep) 
     links = service.links_of(session, campaign, by=user)
     workers = service.workers_of(session, campaign, by=user)
     return schemas.WorkersRead(
-        links=[schemas.WorkerLinkRead.model_validate(link) for link in links],
+        links=[schemas.WorkerLinkRead.of(link) for link in links],
         workers=[schemas.WorkerRead.model_validate(worker) for worker in workers],
     )
 
@@ -105,7 +105,7 @@ def make_worker_link(
         now=utc_now(),
     )
     once.end(session, link.id)
-    read = schemas.WorkerLinkRead.model_validate(link)
+    read = schemas.WorkerLinkRead.of(link)
     url = service.join_url(reached_at(request, settings), secret)
     return schemas.WorkerLinkCreated(**read.model_dump(), url=url)
 

@@ -5,6 +5,14 @@ from app.languages import gettext as _
 from app.languages import translatable
 
 
+def how_to_return() -> str:
+    """What those do whom a crowd-working platform sent in vain: they must be able to end there, too."""
+    return _(
+        "If a platform sent you, return your submission there (on Prolific “Stop without completing”, on "
+        "Mechanical Turk “Return”): then it is not rejected."
+    )
+
+
 class GroupNotFound(NotFound):
     """No such group of people."""
 
@@ -41,7 +49,8 @@ class WorkerLinkNotFound(NotFound):
     title = translatable("Link not valid")
 
     def __init__(self) -> None:
-        super().__init__(_("This link is not valid any more. Go back to where you found it."))
+        said = _("This link is not valid any more. Go back to where you found it.")
+        super().__init__(f"{said} {how_to_return()}")
 
 
 class WorkerIdNeeded(Unprocessable):
@@ -61,7 +70,8 @@ class NoPlaceLeft(Conflict):
     title = translatable("No place is left")
 
     def __init__(self) -> None:
-        super().__init__(_("As many people take part as were asked for. Thank you for coming."))
+        said = _("As many people take part as were asked for. Thank you for coming.")
+        super().__init__(f"{said} {how_to_return()}")
 
 
 class NotWelcome(Forbidden):
@@ -70,7 +80,8 @@ class NotWelcome(Forbidden):
     title = translatable("Not a member any more")
 
     def __init__(self) -> None:
-        super().__init__(_("You are not a member of this campaign any more."))
+        said = _("You are not a member of this campaign any more.")
+        super().__init__(f"{said} {how_to_return()}")
 
 
 class NothingLeft(Conflict):
@@ -79,6 +90,5 @@ class NothingLeft(Conflict):
     title = translatable("Nothing is left to ask")
 
     def __init__(self) -> None:
-        super().__init__(
-            _("Nothing is left to ask here now, so nothing was begun. Go back to where you found the link.")
-        )
+        said = _("Nothing is left to ask here now, so nothing was begun.")
+        super().__init__(f"{said} {how_to_return()}")

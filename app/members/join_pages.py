@@ -12,7 +12,7 @@ from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, SettingsDep
 from app.members import schemas, service
-from app.members.errors import NoPlaceLeft, NothingLeft, NotWelcome, WorkerIdNeeded
+from app.members.errors import NoPlaceLeft, NothingLeft, NotWelcome, WorkerIdNeeded, how_to_return
 from app.pages import read_form, render
 
 router = APIRouter(include_in_schema=False)
@@ -92,5 +92,6 @@ def show_code(request: Request, campaign: ScreenDep, user: CurrentUser, session:
         campaign=campaign,
         earlier=[one.code for one in found[:-1]],
         completion=found[-1],
-        has_more=service.may_come(session, campaign, user.id),
+        ending=service.ending(session, campaign, user.id, found[-1]),
+        how_to_return=how_to_return(),
     )

@@ -137,6 +137,7 @@ def _members_page(
         links=links,
         workers=workers,
         shortages=service.shortages(session, campaign, links, workers, now=utc_now()),
+        early_code=service.early_code,
         without_more=service.without_more(session, campaign, workers),
         url=url,
         errors=errors or {},

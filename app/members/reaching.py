@@ -1,5 +1,6 @@
 """Whether outside workers can reach their code: whether enough is left to ask."""
 
+import enum
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +10,16 @@ from sqlalchemy.orm import Session
 from app.annotation import service as annotation
 from app.campaigns.models import Campaign, CampaignState
 from app.members.models import WorkerLink
-from app.members.workers import ShownWorker
+from app.members.workers import Completion, ShownWorker
+
+
+class Ending(enum.StrEnum):
+    """How an outside worker's visit ends: whoever came must be able to end it at the platform."""
+
+    NOT_YET = "not-yet"
+    CODE = "code"  # enough was answered
+    EARLY_CODE = "early-code"  # something was, and nothing is left to ask them
+    RETURN = "return"  # nothing that counts, and nothing more comes: they return the submission
 
 
 def shortages(
@@ -55,8 +65,19 @@ def without_more(session: Session, campaign: Campaign, workers: Sequence[ShownWo
 
 def may_come(session: Session, campaign: Campaign, user_id: UUID) -> bool:
     """Whether this person may be asked more, now or when others have answered."""
-    is_over = campaign.state is CampaignState.CLOSED
-    return not is_over and annotation.has_more(session, campaign, user_id)
+    if campaign.state is CampaignState.CLOSED or annotation.is_paused(session, campaign.id, user_id):
+        return False
+    return annotation.has_more(session, campaign, user_id)
+
+
+def ending(session: Session, campaign: Campaign, user_id: UUID, completion: Completion) -> Ending:
+    """How an outside worker's visit ends who is so far by the link by which they came last."""
+    if completion.code is not None:
+        return Ending.CODE
+    if may_come(session, campaign, user_id):
+        return Ending.NOT_YET
+    is_paid = completion.answers > 0 and not annotation.is_paused(session, campaign.id, user_id)
+    return Ending.EARLY_CODE if is_paid else Ending.RETURN
 
 
 def _named(link: WorkerLink) -> str:

@@ -2,12 +2,14 @@
 
 import enum
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.campaigns.models import Admits
+from app.members.models import WorkerLink
+from app.members.workers import early_code
 from app.schemas import Input, Name, Output, printable
 
 Code = Annotated[str, StringConstraints(max_length=40), AfterValidator(printable)]
@@ -93,10 +95,19 @@ class WorkerLinkRead(Output):
     note: str
     answers_needed: int
     code: str
+    early_code: str = Field(
+        description="shown in its place to whom nothing is left to ask before they have answered enough"
+    )
     max_workers: int
     workers: int
     created_at: datetime
     ended_at: datetime | None
+
+    @classmethod
+    def of(cls, link: WorkerLink) -> Self:
+        """With the code that follows from the link."""
+        read = {name: getattr(link, name) for name in cls.model_fields if name != "early_code"}
+        return cls(**read, early_code=early_code(link))
 
 
 class WorkerLinkCreated(WorkerLinkRead):

@@ -21,11 +21,12 @@ from app.members.groups import (
     people_of,
     remove_person,
 )
-from app.members.reaching import may_come, shortages, without_more
+from app.members.reaching import Ending, ending, shortages, without_more
 from app.members.workers import (
     Completion,
     ShownWorker,
     completions,
+    early_code,
     end_link,
     find_link,
     join,
@@ -38,6 +39,7 @@ from app.members.workers import (
 
 __all__ = [
     "Completion",
+    "Ending",
     "Members",
     "ShownGroup",
     "ShownWorker",
@@ -47,7 +49,9 @@ __all__ = [
     "campaigns_of",
     "completions",
     "delete_group",
+    "early_code",
     "end_link",
+    "ending",
     "erase_person",
     "find_group",
     "find_link",
@@ -57,7 +61,6 @@ __all__ = [
     "list_groups",
     "make_group",
     "make_link",
-    "may_come",
     "members",
     "people_of",
     "remove_group",

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from uuid import UUID, uuid4
 
 from sqlalchemy import (
@@ -55,12 +56,16 @@ class ShownWorker:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """How far an outside worker is by one link; `code` is None until they are done."""
+    """How far an outside worker is by one link; `code` is None until they are done.
+
+    `early_code` is for whom nothing is left to ask before they are.
+    """
 
     answers: int
     needed: int
     untold_most: int  # of these may say no more than that nobody can tell, or that a picture cannot be used
     code: str | None
+    early_code: str
 
 
 def make_link(
@@ -103,6 +108,16 @@ def make_link(
     facts = {"study": note_, "answers": answers_needed, "workers": max_workers}
     note(session, Action.WORKER_LINK_MADE, campaign, by=by, details=facts)
     return link, secret
+
+
+def early_code(link: WorkerLink) -> str:
+    """What an outside worker hands in who answered something before nothing was left to ask.
+
+    Another one than the link's code, so that the platform tells both apart. It follows from the row: who
+    comes by the link knows its secret alone, and not its id.
+    """
+    letters = sha256(f"early {link.id} {link.token_hash}".encode()).digest()[:8]
+    return "".join(CODE_LETTERS[letter % len(CODE_LETTERS)] for letter in letters)
 
 
 def join_url(public_url: str, secret: str) -> str:
@@ -311,7 +326,8 @@ def completions(session: Session, campaign: Campaign, user: User) -> list[Comple
 
 def _completion(link: WorkerLink, answers: int) -> Completion:
     code = link.code if answers >= link.answers_needed else None
-    return Completion(answers, link.answers_needed, link.answers_needed // UNTOLD_PART, code)
+    most = link.answers_needed // UNTOLD_PART
+    return Completion(answers, link.answers_needed, most, code, early_code(link))
 
 
 def _visits() -> Subquery:

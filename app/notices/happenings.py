@@ -52,8 +52,10 @@ def _ended_runs(session: Session, *, since: datetime) -> Iterator[Happening]:
         state = str(run.state)
         known = [one.target_accuracy for one in run.trials if one.target_accuracy is not None]
         mean = sum(known) / len(known) if known and state == TrialState.SUCCEEDED else None
-        chance = 100 / len(run.snapshot_facts["classes"])
-        figure = "" if mean is None else f", {100 * mean:.1f} % on the target (chance {chance:.1f} %)"
+        chance = 1 / len(run.snapshot_facts["classes"])
+        figure = ""
+        if mean is not None:
+            figure = f", {100 * mean:.1f} % on the target (chance {100 * chance:.1f} %)"
         yield Happening(
             event=Event.RUN_ENDED,
             subject=f"{run.id}/{ended_at.timestamp():.3f}",  # told again should it go on and end again
@@ -65,6 +67,7 @@ def _ended_runs(session: Session, *, since: datetime) -> Iterator[Happening]:
                 "number": run.number,
                 "state": state,
                 "mean_accuracy": mean,
+                "chance": chance,
                 "campaign_id": str(run.campaign_id),
                 "campaign": campaign,
             },

@@ -6,7 +6,7 @@ campaign by its own runs. Seconds turn their answers into minutes. Nothing is dr
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import floor, inf, log, log10
 
 from app.planning.studied import STUDIED, Studied
 
@@ -18,7 +18,10 @@ WAYS = {
     "ordinary": "Choosing one class of all",
     "runs": "This campaign's own runs, a dot each",
 }
-TITLES = {"photographs": "Paintings to photographs", "digits": "USPS to MNIST digits"}
+TITLES = {
+    "photographs": "From paintings, which people label, to photographs",
+    "digits": "From USPS digits, which people label, to MNIST digits",
+}
 # Colours that people with colour blindness tell apart, after Okabe and Ito; a dash as well.
 STYLES = {
     "uniform-card": ("#0072b2", ""),
@@ -29,7 +32,7 @@ STYLES = {
     "runs": ("#7f7f7f", ""),
 }
 LEFT, TOP, WIDTH, HEIGHT = 64, 16, 560, 320
-TICKS = 5
+NEAR = 0.01  # of the best accuracy: less is no difference that anybody would pay for
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """When a way came near the best accuracy of its task; None: at no time that was measured."""
+
+    title: str
+    point: Point | None
+
+
+@dataclass(frozen=True, slots=True)
 class Minutes:
     """The ways of one task, beside each other."""
 
@@ -70,6 +81,24 @@ class Minutes:
     def title(self) -> str:
         """Of the task."""
         return TITLES[self.looks]
+
+    @property
+    def best(self) -> float:
+        """The highest mean accuracy that the study measured."""
+        return max(point.mean for line in self._studied for point in line.points)
+
+    @property
+    def reached(self) -> tuple[Reached, ...]:
+        """When each way came within NEAR of it, the soonest first: what the chart is there to tell."""
+        found = [
+            Reached(line.title, next((each for each in line.points if each.mean >= self.best - NEAR), None))
+            for line in self._studied
+        ]
+        return tuple(sorted(found, key=lambda each: each.point.minutes if each.point else inf))
+
+    @property
+    def _studied(self) -> tuple[Line, ...]:
+        return tuple(line for line in self.lines if line.way != "runs")
 
     @property
     def not_measured(self) -> tuple[str, ...]:
@@ -154,13 +183,15 @@ class Drawing:
 
 
 def drawing_of(minutes: Minutes) -> Drawing:
-    """Accuracy from 0 to 100 % over minutes from 0."""
-    last = max((point.minutes for line in minutes.lines for point in line.points), default=1.0)
-    step = _round_step(last / TICKS)
-    end = step * ceil(last / step)
+    """Accuracy from 0 to 100 % over minutes, of which equal steps are equal factors.
+
+    Ways differ most in the first minutes; by equal minutes these would all lie at the edge.
+    """
+    known = [point.minutes for line in minutes.lines for point in line.points]
+    ticks = _ticks(min(known, default=1.0), max(known, default=1.0))
 
     def x(value: float) -> float:
-        return round(LEFT + WIDTH * value / end, 1)
+        return round(LEFT + WIDTH * log(value / ticks[0]) / log(ticks[-1] / ticks[0]), 1)
 
     def y(share: float) -> float:
         return round(TOP + HEIGHT * (1 - share), 1)
@@ -182,16 +213,26 @@ def drawing_of(minutes: Minutes) -> Drawing:
         )
     return Drawing(
         lines=lines,
-        across=[(x(step * tick), f"{step * tick:g}") for tick in range(round(end / step) + 1)],
+        across=[(x(tick), f"{tick:g}") for tick in ticks],
         up=[(y(percent / 100), f"{percent} %") for percent in range(0, 101, 20)],
     )
 
 
-def _round_step(rough: float) -> float:
-    """The next of 1, 2, 5 times a power of ten."""
-    unit = 1.0
-    while unit > rough:
-        unit /= 10
-    while 10 * unit <= rough:
-        unit *= 10
-    return next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+def _ticks(first: float, last: float) -> list[float]:
+    """1, 2 and 5 times powers of ten, from one at or below the first to one at or above the last."""
+    found = [1.0]
+    while found[0] > first:
+        found.insert(0, _beside(found[0], -1))
+    while found[0] <= first and _beside(found[0], 1) <= first:
+        found = [_beside(found[0], 1)]
+    while found[-1] < last or len(found) == 1:
+        found.append(_beside(found[-1], 1))
+    return found
+
+
+def _beside(tick: float, step: int) -> float:
+    """The next such number, or the one before."""
+    power = floor(log10(tick) + 1e-9)
+    place = round(tick / 10**power)
+    up, down = {1: 2, 2: 5, 5: 10}, {1: 0.5, 2: 1, 5: 2}
+    return float(f"{(up if step > 0 else down)[place] * 10.0**power:.6g}")

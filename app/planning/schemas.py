@@ -96,6 +96,7 @@ class LearningPointRead(Output):
     std_accuracy: float | None
     lowest_accuracy: float | None
     highest_accuracy: float | None
+    chance: float = Field(description="the accuracy of guessing among the classes")
     seeds: int
 
 

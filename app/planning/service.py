@@ -63,6 +63,7 @@ class LearningPoint:
     std_accuracy: float | None
     lowest_accuracy: float | None
     highest_accuracy: float | None
+    chance: float
     seeds: int
 
 
@@ -217,6 +218,7 @@ def learning_points(session: Session, campaign: Campaign, *, by: User, now: date
             std_accuracy=summary.spread,
             lowest_accuracy=summary.lowest,
             highest_accuracy=summary.highest,
+            chance=summary.chance,
             seeds=summary.seeds,
         )
         for run in runs

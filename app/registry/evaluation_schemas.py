@@ -204,6 +204,7 @@ class EvaluationRead(Output):
     drawn_count: int
     predictions_digest: str = Field(description="SHA-256 of the file of predictions beside the model")
     created_at: datetime
+    chance: float = Field(description="the accuracy of guessing among the classes")
     result: EvaluationResultRead
     confusion: ConfusionRead | None = Field(
         description="null where nobody named what a picture shows, and in lists"
@@ -218,9 +219,10 @@ class EvaluationRead(Output):
         confusion: Confusion | None = None,
     ) -> Self:
         """From the row and what its answers say."""
-        own = cls.model_fields.keys() - {"campaign_state", "result", "confusion", "strata"}
+        own = cls.model_fields.keys() - {"campaign_state", "result", "confusion", "strata", "chance"}
         return cls(
             **{name: getattr(evaluation, name) for name in own},
+            chance=1 / len(evaluation.class_names),
             campaign_state=campaign.state if campaign else None,
             strata=evaluation.strata
             and [

@@ -66,6 +66,7 @@ class ModelRead(Output):
     )
     size_bytes: int
     card: dict[str, Any]
+    chance: float = Field(description="the accuracy of guessing among its classes; beside the card's")
     created_at: datetime
 
     @classmethod

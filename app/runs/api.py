@@ -97,6 +97,7 @@ def start_run(
         weights=weights,
         note=body.note,
         processes=body.processes,
+        download_weights=body.download_weights,
         by=user,
         now=now,
     )

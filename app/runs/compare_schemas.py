@@ -33,11 +33,18 @@ class SweepCreate(Input):
         max_length=20,
         description="numbers of labels, each drawn from the run's, smaller within larger; empty: all",
     )
+    download_weights: bool = Field(default=False, description="as of a run")
 
     def beside(self, run: Run) -> Sweep:
         """What to launch."""
         seeds = [trial.seed for trial in run.trials] if self.seeds is None else self.seeds
-        return Sweep(methods=self.methods, seeds=seeds, labels=self.labels, preset=self.preset)
+        return Sweep(
+            methods=self.methods,
+            seeds=seeds,
+            labels=self.labels,
+            preset=self.preset,
+            download_weights=self.download_weights,
+        )
 
 
 class SweepForm(Input):
@@ -47,6 +54,7 @@ class SweepForm(Input):
     preset: Annotated[str, StringConstraints(max_length=40)] | None = None
     seeds: Annotated[str, StringConstraints(max_length=250, pattern=r"^[0-9, ]*$")] = ""
     labels: Annotated[str, StringConstraints(max_length=250, pattern=r"^[0-9, ]*$")] = ""
+    download_weights: bool = False
 
     def beside(self, run: Run) -> Sweep:
         """What to launch."""
@@ -54,7 +62,13 @@ class SweepForm(Input):
             [int(word) for word in text.replace(",", " ").split()] for text in (self.seeds, self.labels)
         )
         seeds = seeds or [trial.seed for trial in run.trials]
-        return Sweep(methods=self.methods, seeds=seeds, labels=labels, preset=self.preset)
+        return Sweep(
+            methods=self.methods,
+            seeds=seeds,
+            labels=labels,
+            preset=self.preset,
+            download_weights=self.download_weights,
+        )
 
 
 class DifferenceRead(Output):

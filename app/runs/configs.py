@@ -20,6 +20,7 @@ from clarinet.recipes.upgrade import OWN, REWORDED
 # Besides these a run takes files of one folder alone: a path, which the library takes too, would let users
 # read the worker's disk.
 WITHOUT_A_FILE = ("", HUB)
+UNTRAINED = "photographs-untrained"  # the preset for photographs that needs no trained weights
 NO_FIELDS = {"pretrained_digest"}  # which follows from the file
 _KINDS = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _NAMES = re.compile(rf"\b({'|'.join(name for name in GROUP_OF if '_' in name)})\b")

@@ -32,14 +32,14 @@ OWN_FIELDS = (
     "seeds",
     "note",
     "processes",
+    "download_weights",
     "reload",  # the button of browsers without scripts
 )
 SEPARATOR = "/"
 MOST_DIGITS = 10  # of a seed; the service knows the exact bound
 USUAL_METHOD = "clarinet-plus"
 USUAL = f"{USUAL_METHOD}{SEPARATOR}default"
-UNTRAINED = "photographs-untrained"
-RECOMMENDED = (USUAL, f"{USUAL_METHOD}{SEPARATOR}quick", f"{USUAL_METHOD}{SEPARATOR}{UNTRAINED}")
+RECOMMENDED = (USUAL, f"{USUAL_METHOD}{SEPARATOR}quick", f"{USUAL_METHOD}{SEPARATOR}{configs.UNTRAINED}")
 FITTING = {"default": "what fits the images", "quick": "what fits the images, quickly"}
 PREFIX = "config."  # so that no hyper-parameter can take the name of another field
 
@@ -59,6 +59,7 @@ class RunRequest:
     offered: str
     note: str
     processes: int
+    download_weights: bool
 
     def config_on(self, looks: Looks) -> dict[str, Any]:
         """The single values for a run on such images.
@@ -189,7 +190,7 @@ def architecture_of(recipe: str) -> str:
 def without_weights(recipe: str) -> str:
     """The recipe for photographs that needs no trained weights: by the same method where it has one."""
     method, _, _ = recipe.partition(SEPARATOR)
-    return f"{method if UNTRAINED in METHODS[method] else USUAL_METHOD}{SEPARATOR}{UNTRAINED}"
+    return f"{method if configs.UNTRAINED in METHODS[method] else USUAL_METHOD}{SEPARATOR}{configs.UNTRAINED}"
 
 
 def place_of(field: str) -> str:
@@ -202,6 +203,7 @@ def place_of(field: str) -> str:
         "setting": "setting",
         "seed": "seeds",
         "processes": "processes",
+        "download_weights": "download_weights",
     }.get(field, "")
 
 
@@ -267,6 +269,7 @@ def read_run_form(form: FormData) -> tuple[RunRequest | None, dict[str, str]]:
             offered=_text(form, "offered"),
             note=noted.note,
             processes=processes,
+            download_weights=_text(form, "download_weights") == "true",
         ),
         {},
     )

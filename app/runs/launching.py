@@ -37,15 +37,18 @@ class Sweep:
     """What to launch beside a run.
 
     Args:
-        methods: each in the preset of that name, or in the one that fits the images.
+        methods: to launch.
         seeds: of each run.
         labels: how many of the run's labels each trains on; empty: all.
+        preset: of each method; None: the one that fits the images.
+        download_weights: as of `start_run`.
     """
 
     methods: Sequence[str]
     seeds: Sequence[int]
     labels: Sequence[int] = ()
     preset: str | None = None
+    download_weights: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ def launch(
             seeds=sweep.seeds,
             config={},
             note=f"Beside run {run.number}",
+            download_weights=sweep.download_weights,
             sweep_id=sweep_id,
             by=by,
             now=now,

@@ -270,6 +270,7 @@ def start_run_from_form(
                 weights=weights,
                 note=asked.note,
                 processes=asked.processes,
+                download_weights=asked.download_weights,
                 by=user,
                 now=utc_now(),
             )
@@ -326,6 +327,7 @@ def _form(
     loaded = forms.resolved(recipe, looks)
     method, _, preset = loaded.partition(forms.SEPARATOR)
     took: list[Expected] = []
+    reported = weights_of_workers(session, now=utc_now())
     readiness = Readiness.about(session, campaign, now=utc_now())
     setting = str(typed.get("setting", ""))
     if setting not in configs.settings():
@@ -346,7 +348,8 @@ def _form(
         loaded=loaded,
         offered=forms.offered_weights(loaded, weights),
         trains=forms.trained(loaded, looks, both, weights=weights),
-        at_hand=file_for(forms.architecture_of(loaded), weights_of_workers(session, now=utc_now())) or "",
+        at_hand=file_for(forms.architecture_of(loaded), reported or ()) or "",
+        is_reported=reported is not None,
         without_weights=forms.without_weights(loaded),
         took=took,
         unscored="" if target is None else unscored_of(target, campaign.class_names),

@@ -76,6 +76,10 @@ class RunCreate(Input):
         le=MOST_PROCESSES,
         description="of one worker that share each batch, each on a GPU of its own; it learns what one does",
     )
+    download_weights: bool = Field(
+        default=False,
+        description="a worker may download trained weights that no worker has; else such a run is refused",
+    )
 
 
 class RunUpdate(Input):
@@ -225,6 +229,10 @@ class RunSummary(Output):
         description="lower end of its 95 % sampling interval (Clopper and Pearson)"
     )
     interval_high: float | None = Field(description="upper end")
+    chance: float = Field(description="the accuracy of guessing among the classes")
+    is_guessing: bool = Field(
+        description="it ended well, and its accuracy cannot be told from chance: its interval reaches that"
+    )
     measured_by_people: MeasuredRead | None = Field(
         description="where no labelled test image of the target scores, and people were asked"
     )
@@ -276,6 +284,8 @@ class RunSummary(Output):
             "unscored": summary.unscored,
             "interval_low": summary.low,
             "interval_high": summary.high,
+            "chance": summary.chance,
+            "is_guessing": summary.is_guessing,
             "source_estimate": summary.source,
             "epoch": summary.epoch,
             "epochs": summary.epochs,

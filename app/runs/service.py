@@ -36,9 +36,12 @@ from app.runs.models import DeletedRun, Metric, Run, Trial, TrialState, last_met
 from app.runs.pairs import Pair, remember_looks
 from app.runs.scoring import measured, scoring_of, source_images
 from app.runs.summary import Summary, summarise
+from app.runs.weights import file_for
+from app.runs.workers import weights_of_workers
 from app.storage import Storage
 from app.tracing.spans import traceparent
 from clarinet.files.looks import looks_of_pair
+from clarinet.recipes.choices import HUB
 from clarinet.recipes.errors import DataError
 from clarinet.recipes.learning import Losses
 from clarinet.recipes.rules import check_named_classes
@@ -104,6 +107,7 @@ def start_run(
     weights: Mapping[str, str | None] = MappingProxyType({}),
     note: str = "",
     processes: int = 1,
+    download_weights: bool = False,
     sweep_id: UUID | None = None,
     by: User,
     now: datetime,
@@ -118,6 +122,7 @@ def start_run(
         weights: what `weights_asked_for` gave of this config.
         note: at most NOTE characters beside the run.
         processes: of a worker that share each batch of a trial.
+        download_weights: a worker may fetch trained weights that none has; without a network it then fails.
         sweep_id: shared by runs that are launched together.
 
     Raises:
@@ -134,6 +139,8 @@ def start_run(
     except configs.ConfigRefused as refused:
         raise BadConfig(refused.field, refused.message) from refused
     _check_classes(labels.facts, values)
+    if not download_weights:
+        _check_weights_are_there(session, values["network"], now=now)
     if values["losses"]["complementary_loss"] == "inverse" and labels.facts["imported"]:
         raise BadConfig(
             "complementary_loss",
@@ -175,6 +182,20 @@ def start_run(
     for trial in run.trials:
         jobs.enqueue(session, jobs.TRAIN_TRIAL, trial.id)
     return run
+
+
+def _check_weights_are_there(session: Session, network: Mapping[str, Any], *, now: datetime) -> None:
+    """Refuse a download that nobody asked for: where workers have no network, its run would fail."""
+    at_hand = weights_of_workers(session, now=now) if network["pretrained"] == HUB else None
+    if at_hand is None or file_for(network["architecture"], at_hand):
+        return
+    raise BadConfig(
+        "download_weights",
+        f"No worker that is there has the trained weights of {network['architecture']}, and where workers "
+        "have no network the run cannot train. Put a file of them into the server's folder of trained "
+        f"weights and name it as pretrained, or choose the preset {configs.UNTRAINED}, which needs none and "
+        "reaches far less. Where workers have a network, let them download the weights (download_weights).",
+    )
 
 
 def _check_probabilities(facts: Mapping[str, Any], values: Mapping[str, Any], *, setting: str) -> None:

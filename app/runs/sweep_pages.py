@@ -68,7 +68,7 @@ def launch_sweep_from_page(
             return RedirectResponse(str(with_query(request, "compare_runs", run=ids)), 303)
     typed = {
         "methods": [str(value) for value in form.getlist("methods")],
-        **{name: str(form.get(name, "")) for name in ("seeds", "labels", "preset")},
+        **{name: str(form.get(name, "")) for name in ("seeds", "labels", "preset", "download_weights")},
     }
     return _form(request, session, run, typed, errors, status=422)
 

@@ -144,9 +144,15 @@ def able_workers(workers: Sequence[Worker], processes: int) -> set[str]:
     }
 
 
-def weights_of_workers(session: Session, *, now: datetime) -> list[str]:
-    """Names of trained weights that live workers need not download any more."""
-    return [name for worker in live_workers(session, now=now) for name in worker.weights or ()]
+def weights_of_workers(session: Session, *, now: datetime) -> list[str] | None:
+    """Names of trained weights that live workers need not download any more.
+
+    None: no worker is there, or one of them does not say what it has, as of an earlier version.
+    """
+    told = [worker.weights for worker in live_workers(session, now=now)]
+    if not told or None in told:
+        return None
+    return [name for names in told for name in names or ()]
 
 
 def all_workers(session: Session, *, by: User, now: datetime) -> list[WorkerNow]:

@@ -34,6 +34,7 @@ class RunChoices(TypedDict, total=False):
     uniform_only: bool
     note: str
     processes: int
+    download_weights: bool
 
 
 class NewRun(RunChoices):
@@ -62,6 +63,8 @@ class RunSummary(TypedDict):
     mean_accuracy: float | None
     interval_low: float | None
     interval_high: float | None
+    chance: float
+    is_guessing: bool
     std_accuracy: float | None
     source_estimate: SourceEstimate | None
     epoch: int
@@ -128,6 +131,7 @@ class Model(TypedDict):
     digest: str
     size_bytes: int
     card: dict[str, Any]
+    chance: float
     created_at: str
 
 

@@ -14,6 +14,7 @@ from app.datasets.models import Dataset, DatasetState
 from app.journal import service as journal
 from app.journal.models import Action
 from app.labels.models import LabelImport
+from app.members import service as members
 from app.registry import service as registry
 from app.registry.models import Model
 from app.runs.models import Run, TrialState
@@ -70,6 +71,10 @@ def tell(session: Session, storage: FolderStorage, names: Names, *, admin: User)
         answer(session, opened, question.id, value, by=person, now=now)
     accounts.create_token(session, person, names.of("Token"), now=now)
     model = _trained(session, storage, opened, target, note=names.of("Note"), admin=admin)
+    members.add_member(session, opened, person.id, by=admin)
+    members.make_link(
+        session, opened, answers_needed=50, max_workers=9, note_=names.of("Study"), by=admin, now=now
+    )
     counts = {"yes": 1, "no": 1, "unsure": 0}
     session.add(
         LabelImport(
@@ -156,7 +161,10 @@ def _pages(  # noqa: PLR0917  # one of everything
         "campaign-draft": f"/campaigns/{draft.id}",
         "campaign-edit": f"/campaigns/{draft.id}/edit",
         "campaign-pictures": f"/campaigns/{draft.id}/pictures",
-        **{f"campaign-{part}": f"{at}/{part}" for part in ("audit", "quality", "review", "plan", "imports")},
+        **{
+            f"campaign-{part}": f"{at}/{part}"
+            for part in ("audit", "quality", "review", "plan", "imports", "members")
+        },
         "run-new": f"{at}/runs/new",
         "datasets": "/datasets",
         "dataset-new": "/datasets/new",

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.annotator import new_annotator
-from tests.browser.conftest import DESK, PHONE
+from tests.browser.conftest import DESK, PHONE, sign_in
 from tests.browser.keyboard import tab_to
 from tests.conftest import SERVICES_REQUIRED
 from tests.live import Live
@@ -150,6 +150,27 @@ def test_keys_alone_suffice(desk: BrowserContext, live: Live, campaign: Any) -> 
         page.keyboard.press("Enter")
     body = sent.value.post_data_json
     assert [answer["value"] for answer in body["answers"]][:3] == ["no", "yes", "no"]
+
+
+def test_pictures_to_choose_open_larger_by_keys_and_are_not_chosen_by_it(
+    desk: BrowserContext, live: Live, dataset: Any
+) -> None:
+    classes = [{"name": name} for name in dataset["class_names"]]
+    body = {"name": "Still a draft", "dataset_id": dataset["id"], "classes": classes}
+    draft = live.api("POST", "/campaigns", json=body)
+    page = desk.new_page()
+    sign_in(page, live)
+    page.goto(f"{live.url}/campaigns/{draft['id']}/pictures")
+
+    tab_to(page, "[popovertarget]")
+    page.keyboard.press("Enter")
+
+    large = page.locator(":popover-open > img")
+    expect(large).to_be_visible()
+    assert large.evaluate("image => image.clientWidth") > 500
+    page.keyboard.press("Escape")
+    expect(large).to_have_count(0)
+    expect(page.locator(":checked:not(option)")).to_have_count(0)
 
 
 def test_controls_have_names_in_the_persons_language(chromium: Browser, live: Live, campaign: Any) -> None:

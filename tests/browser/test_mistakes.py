@@ -11,7 +11,7 @@ from app.settings import Settings
 from app.stores.folder import FolderStorage
 from tests.app.mistakes.kept import make_finished, publish
 from tests.browser.conftest import sign_in
-from tests.browser.keyboard import tab_to_name
+from tests.browser.keyboard import tab_to, tab_to_name
 from tests.live import Live
 
 # What is on the page does not depend on the database behind it: one of the two installations is enough.
@@ -49,6 +49,7 @@ def test_a_cell_leads_to_a_picture_and_back_by_keys_alone(desk: BrowserContext, 
     tab_to_name(page, "cat (90 %), is dog")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Taken for cat (90 %), is dog")).to_be_visible()
+    page.wait_for_load_state()  # with the script that listens to keys
     shown = page.locator("img.large")
     assert shown.evaluate("image => image.complete && image.naturalWidth > 0 && image.clientWidth > 300")
     page.keyboard.press("ArrowRight")
@@ -90,3 +91,49 @@ def test_a_point_of_the_map_opens_its_picture(
     small.touchscreen.tap(point["x"] + 10, point["y"] + 2)
     expect(small.get_by_role("heading", name="Taken for owl (90 %)")).to_be_visible()
     assert small.evaluate(OVERFLOW) == 0
+
+
+def test_the_map_is_looked_at_closer_by_wheel_buttons_and_keys_and_points_still_open(
+    desk: BrowserContext, live: Live, run: Run
+) -> None:
+    page = desk.new_page()
+    sign_in(page, live)
+    page.goto(f"{live.url}/trials/{run.trials[0].id}/map")
+    drawing, told = page.locator("[data-map]"), page.locator("[data-tools] output")
+    point = page.locator("[data-map] a", has=page.get_by_text("target: owl, 90 %", exact=True))
+
+    def middle() -> tuple[float, float]:
+        box = point.bounding_box()
+        assert box
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    page.get_by_role("button", name="Closer").click()
+    expect(told).to_have_text("160 %")
+    expect(point).to_be_attached()
+    tab_to(page, "[data-map]")
+    page.keyboard.press("+")
+    expect(told).to_have_text("256 %")
+    before = drawing.get_attribute("viewBox")
+    page.keyboard.press("ArrowRight")
+    assert drawing.get_attribute("viewBox") != before
+    page.keyboard.press("0")
+    expect(told).to_have_text("100 %")
+    expect(page.get_by_role("button", name="Whole map")).to_be_disabled()
+    at = middle()
+    page.mouse.move(*at)
+    for _ in range(4):
+        page.mouse.wheel(0, -100)
+    expect(told).to_have_text("655 %")
+    near = middle()  # the middle of the sign lies a pixel beside the point, and that grows
+    assert near == pytest.approx(at, abs=9), "what is under the pointer stays there"
+    size = point.evaluate("point => point.getBoundingClientRect().width")
+    assert size < 15, "a sign does not grow"
+    shown = drawing.get_attribute("viewBox")
+    page.mouse.down()
+    page.mouse.move(at[0] + 40, at[1] + 30, steps=4)
+    page.mouse.up()
+    assert drawing.get_attribute("viewBox") != shown
+    assert page.url.endswith("/map"), "a drag is no click"
+    assert middle() == pytest.approx((near[0] + 40, near[1] + 30), abs=3)
+    page.mouse.click(near[0] + 48, near[1] + 30)
+    expect(page.get_by_role("heading", name="Taken for owl (90 %)")).to_be_visible()

@@ -17,6 +17,7 @@ from app.campaigns.models import Campaign
 from app.clock import utc_now
 from app.datasets.models import Dataset, Example
 from app.db import Database
+from app.fast.answering import FAST
 from app.labels import service as labelling
 from app.quality import service as quality
 from app.quality.auditing import Audit
@@ -101,6 +102,17 @@ def test_they_are_drawn_and_asked_of_nobody(session: Session, campaign: Campaign
     assert len(labelled) == len(others)
 
 
+def test_nobody_is_told_that_they_are_still_to_come(
+    session: Session, campaign: Campaign, annotator: User
+) -> None:
+    listed = annotation.standing(session, campaign, by=annotator)
+    ways = (annotation.PLAIN, FAST)
+    leased = [way.lease(session, campaign.id, count=1, by=annotator, now=NOW)[1] for way in ways]
+
+    assert listed.waiting == 20
+    assert [told.standing.waiting for told in leased] == [20, 20]
+
+
 def test_they_are_no_known_pictures(session: Session, campaign: Campaign, admin: User) -> None:
     ids = {position: example_at(session, campaign, position).id for position in range(12)}
     known = [annotation.KnownPicture(ids[position], 0) for position in (SHOWN, TWIN, 5)]
@@ -155,3 +167,4 @@ def test_a_twin_that_joins_later_is_not_asked_about_either(
     assert (told.passed, told.beside_classes) == (True, 6)
     far = annotation.progress(session, campaign, now=NOW)
     assert (far.questions, far.finished, campaign.question_count) == (30, 30, 36)
+    assert annotation.standing(session, campaign, by=admin).waiting == 0

@@ -47,6 +47,7 @@ def test_what_was_not_measured_is_told_as_that_and_an_estimate_with_what_it_is()
         "Run 7: succeeded, 75.00 % (50.00 to 90.00 %) on the target, its 9 training images, whose classes "
         "are known; training saw the images without classes"
     )
+    assert told(row | known | scored | {"chance": 0.1}).endswith("without classes; chance 10.00 %")
 
 
 @pytest.fixture(scope="module")

@@ -110,6 +110,7 @@ def test_each_event_is_told_once_to_who_wants_it(
     told = {notice.event: notice.said for notice in notices(context) if notice.subscription_id == wanting}
     ended = told[Event.RUN_ENDED]["data"]
     assert (ended["number"], ended["state"], ended["mean_accuracy"]) == (run.number, "succeeded", 0.625)
+    assert ended["chance"] == 0.5
     assert ended["words"].endswith("has ended: succeeded, 62.5 % on the target (chance 50.0 %).")
     assert ended["url"] == f"http://127.0.0.1:8000/runs/{run.id}"
     paused = told[Event.PERSON_PAUSED]["data"]

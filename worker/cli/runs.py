@@ -35,6 +35,8 @@ def told(row: "Run") -> str:
         scored = ScoredOn(split=row["scored_split"], images=row["scored_on"], of=row["scored_of"])
         ends = f"{100 * low:.2f} to {100 * high:.2f} %"
         words += f", {100 * row['mean_accuracy']:.2f} % ({ends}) on the target, {scored.in_words()}"
+        if (chance := row.get("chance")) is not None:  # which a server of an earlier version does not say
+            words += f"; chance {100 * chance:.2f} %"
     elif not row["scored_on"]:
         words += f", not measured on the target: {row['unscored']}"
     if row["std_accuracy"] is not None:
@@ -72,6 +74,9 @@ def start_run(
     processes: Annotated[
         int, typer.Option(min=1, help="Of a worker that share each batch, each on a GPU of its own.")
     ] = 1,
+    download_weights: Annotated[
+        bool, typer.Option("--download-weights", help="Let a worker fetch trained weights that none has.")
+    ] = False,
     waiting: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     base_url: BaseUrl = HERE,
     token: Token = "",
@@ -91,6 +96,8 @@ def start_run(
         choices["preset"] = preset
     if processes > 1:  # which a server of an earlier version does not know
         choices["processes"] = processes
+    if download_weights:
+        choices["download_weights"] = True
     with connect(base_url, token) as client:
         source, aim = client.campaigns.find(campaign), client.datasets.find(target)
         row = client.runs.launch(source["id"], aim["id"], **choices)

@@ -1,4 +1,4 @@
-// <button data-copy="ID" hidden>: puts an input's value on the clipboard; shown only where the browser lets it.
+// <button data-copy="ID" data-copied="WORD" hidden>: puts an input's value on the clipboard; shown only where the browser lets it.
 for (const button of document.querySelectorAll("[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
   source.addEventListener("focus", () => source.select());
@@ -6,6 +6,6 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(source.value);
-    button.textContent = "Copied";
+    button.textContent = button.dataset.copied;
   });
 }

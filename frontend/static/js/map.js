@@ -1,7 +1,10 @@
 // The feature map for pointers: the picture nearest to one is shown, and opened by a click. Without this, points are small links.
+import { zooming } from "./zoom.js";
+
 const map = document.querySelector("[data-map]");
 const peek = document.querySelector("[data-peek]");
 const NEAR = 22; // pixels of the screen: about a finger's half
+const isDrag = zooming(map, document.querySelector("[data-tools]"));
 
 const points = [...map.querySelectorAll("a")].map((link) => {
   const use = link.querySelector("use");
@@ -20,7 +23,7 @@ function nearest(event) {
 }
 
 map.addEventListener("pointermove", (event) => {
-  const point = event.pointerType === "mouse" && nearest(event);
+  const point = event.pointerType === "mouse" && !event.buttons && nearest(event);
   peek.hidden = !point;
   if (!point || peek.dataset.of === point.href) return;
   peek.dataset.of = point.href;
@@ -30,6 +33,7 @@ map.addEventListener("pointermove", (event) => {
 });
 map.addEventListener("pointerleave", () => { peek.hidden = true; });
 map.addEventListener("click", (event) => {
+  if (event.detail && isDrag()) return event.preventDefault();
   const point = nearest(event);
   if (!point || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();

@@ -81,7 +81,11 @@ class TestPictures:
         assert [value for value, ticked in offered(page) if ticked] == chosen
         assert offered(page)[:2] == [(value, True) for value in chosen[:2]]
         card = client.get(f"/annotate/{campaign.id}", headers=HTML).text
-        assert card.count("An example of cat") == 2
+        openers = re.findall(
+            r'popovertarget="([^"]+)" aria-label="Enlarge the picture: An example of cat"', card
+        )
+        assert len(openers) == 2
+        assert all(f'<div popover id="{opener}"><img' in card for opener in openers)
         assert f"/examples/{ids[40]}/image" in card
 
     def test_one_ticked_box_replaces_what_was_chosen(self, client: TestClient, session: Session) -> None:

@@ -1,6 +1,9 @@
 """Outside workers who may reach no code: what they, and the admin, are told of it."""
 
+import re
+
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import event, update
 from sqlalchemy.orm import Session
@@ -43,16 +46,61 @@ def test_a_worker_with_nothing_left_is_told_so_and_so_is_the_admin(
     answer(browser, campaign, 1)
     code = f"/annotate/{campaign.id}/code"
     assert "Nothing is left to ask you" not in browser.get(code, headers=HTML).text
-    assert "nothing is left to ask them" not in members_page(client, campaign)
+    assert "nothing more is asked of them" not in members_page(client, campaign)
 
     session.execute(update(Question).where(Question.campaign_id == campaign.id).values(is_waiting=False))
     session.commit()
 
     told = browser.get(code, headers=HTML).text
-    assert "1 of 2 answers" in told
-    assert "Nothing is left to ask you here now" in told
-    assert "Answers that say neither yes nor no do not count." in told
-    assert "not yet, and nothing is left to ask them" in members_page(client, campaign)
+    assert "Nothing is left to ask you here now: 1 of 2 answers are given" in told
+    assert "not yet, and nothing more is asked of them" in members_page(client, campaign)
+
+
+@pytest.mark.dialects
+def test_who_answered_something_ends_with_a_code_of_its_own_and_who_did_not_is_told_to_return(
+    *,
+    client: TestClient,
+    app: FastAPI,
+    browser: TestClient,
+    session: Session,
+    campaign: Campaign,
+    link: str,
+) -> None:
+    idle = TestClient(app, follow_redirects=False)
+    begin(browser, link, "W1")
+    begin(idle, link, "W2")
+    answer(browser, campaign, 1)
+    [made] = client.get(f"/api/v1/campaigns/{campaign.id}/workers").json()["links"]
+    early = made["early_code"]
+    code = f"/annotate/{campaign.id}/code"
+    assert early not in browser.get(code, headers=HTML).text
+
+    session.execute(update(Question).where(Question.campaign_id == campaign.id).values(is_waiting=False))
+    session.commit()
+
+    assert re.fullmatch("[A-Z2-9]{8}", early)
+    assert early != made["code"]
+    assert early in members_page(client, campaign)
+    answered, came = browser.get(code, headers=HTML).text, idle.get(code, headers=HTML).text
+    assert f'value="{early}"' in answered
+    assert "hx-trigger" not in answered
+    assert early not in came
+    assert "return your submission there" in came
+    assert "0 of 2 answers count" in came
+
+
+def test_who_is_paused_is_told_how_to_end(
+    client: TestClient, browser: TestClient, campaign: Campaign, link: str
+) -> None:
+    begin(browser, link)
+    answer(browser, campaign, 1)
+    [worker] = client.get(f"/api/v1/campaigns/{campaign.id}/workers").json()["workers"]
+    client.post(f"/api/v1/campaigns/{campaign.id}/people/{worker['user_id']}/pause")
+
+    told = browser.get(f"/annotate/{campaign.id}/code", headers=HTML).text
+
+    assert "return your submission there" in told
+    assert "1 of 2 answers count" in told
 
 
 @pytest.mark.dialects
@@ -67,6 +115,7 @@ def test_nobody_new_begins_where_nothing_is_left(
 
     assert told.status_code == 422
     assert "Nothing is left to ask here now" in told.text
+    assert "return your submission there" in told.text
     assert people(session) == before
 
 

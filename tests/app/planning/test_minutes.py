@@ -80,8 +80,10 @@ class TestMinutes:
             drawing = drawing_of(task)
 
             assert [words for _, words in drawing.up] == ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
-            assert drawing.across[0] == (64, "0")
-            assert drawing.across[-1] == (624, "150")
+            assert drawing.across[0] == (64, "0.2" if task.looks == "photographs" else "1")
+            assert drawing.across[-1] == (624, "200")
+            steps = [words for _, words in drawing.across]
+            assert steps[-5:] == ["10", "20", "50", "100", "200"]
             dots = {line.title: line.dots for line in drawing.lines}
             own = "This campaign's own runs, a dot each"
             assert dots[own][0][1] == 336  # 0 % stands at the bottom
@@ -89,6 +91,22 @@ class TestMinutes:
             paths = {line.title: line.path for line in drawing.lines}
             assert [title for title, path in paths.items() if not path] == [own]
             assert all(64 <= x <= 624 and 16 <= y <= 336 for line in dots.values() for x, y in line)
+
+    def test_it_is_told_when_each_way_came_near_the_best(self) -> None:
+        tasks = {task.looks: task for task in minutes_of(card=1.0, page=None, kway=4.2)}
+        photographs = tasks["photographs"]
+
+        assert photographs.best == pytest.approx(0.9768, abs=1e-4)
+        told = {
+            each.title: round(each.point.minutes, 2) for each in photographs.reached if each.point is not None
+        }
+        assert told == {
+            "Yes/no, one picture at a time": round(286 / 60, 2),
+            "Choosing one class of all": round(125 * 4.2 / 60, 2),
+            "Yes/no by the model's belief, pictures with a no again": round(642 / 60, 2),
+            "Yes/no by the model's belief, other pictures": round(696 / 60, 2),
+        }
+        assert list(told.values()) == sorted(told.values())
 
 
 class TestPaces:

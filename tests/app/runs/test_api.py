@@ -166,6 +166,7 @@ def test_a_run_is_read_with_trials_and_figures(client: TestClient, run: Run) -> 
     read = client.get(f"/api/v1/runs/{run.id}").json()
 
     assert (read["state"], read["mean_accuracy"], read["std_accuracy"]) == ("running", 0.75, None)
+    assert (read["chance"], read["is_guessing"]) == (0.5, False)
     assert (read["epoch"], read["epochs"]) == (1, 4)
     assert (read["scored_on"], read["scored_split"], read["scored_of"]) == (40, "test", 40)
     assert 0.55 < read["interval_low"] < 0.75 < read["interval_high"] < 0.9

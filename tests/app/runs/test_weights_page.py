@@ -135,6 +135,48 @@ class TestWeights:
         assert f'value="{photographs.id}" selected' in offered
         assert told not in offered
 
+    def test_a_run_whose_weights_no_worker_has_is_refused_unless_somebody_lets_one_download_them(
+        self, client: TestClient, session: Session, campaign: Campaign, storage: FolderStorage
+    ) -> None:
+        photographs = make_dataset(session, storage, name="Streets", looks="photographs")
+        url, typed = f"/campaigns/{campaign.id}/runs", {"target_dataset_id": str(photographs.id)}
+
+        def reported(weights: list[str] | None) -> None:
+            now = utc_now()
+            about: dict[str, Any] = {"host": "h", "version": "", "memory_bytes": None}
+            machine = Machine(process="h:1", memory_free_bytes=None, started_at=now, weights=weights, **about)
+            record_worker(session, "w", queues="gpu", device="CPU", machine=machine, now=now)
+            session.commit()
+
+        def statuses() -> list[int]:
+            return [
+                client.post(f"/api/v1{url}", json=typed).status_code,
+                client.post(f"{url}/new", data={"seeds": "0", **typed}, headers=HTML).status_code,
+            ]
+
+        nobody_there = statuses()
+        reported(None)
+        nobody_told = statuses()
+        reported(["resnet18-f37072fd.pth"])
+        program = client.post(f"/api/v1{url}", json=typed).json()
+        page = client.post(f"{url}/new", data={"seeds": "0", **typed}, headers=HTML)
+        beside = session.scalars(select(Run).order_by(Run.number)).first()
+        assert beside
+        sweep = client.post(f"/api/v1/runs/{beside.id}/sweeps", json={"methods": ["clarinet-plus"]})
+        untrained = client.post(f"/api/v1{url}", json=typed | {"preset": "photographs-untrained"})
+        allowed = client.post(f"/api/v1{url}", json=typed | {"download_weights": True})
+        ticked = {"seeds": "0", "download_weights": "true", **typed}
+        by_hand = client.post(f"{url}/new", data=ticked, headers=HTML)
+        reported(["tf_efficientnet_lite0.in1k"])
+
+        assert (nobody_there, nobody_told, statuses()) == ([202, 303], [202, 303], [202, 303])
+        assert (program["type"], program["field"]) == ("/problems/bad-config", "download_weights")
+        assert "preset photographs-untrained, which needs none" in program["detail"]
+        assert page.status_code == 422
+        assert 'name="download_weights" type="checkbox" value="true" aria-describedby' in page.text
+        assert sweep.status_code == 422
+        assert [answer.status_code for answer in (untrained, allowed, by_hand)] == [202, 202, 303]
+
     def test_an_empty_folder_says_what_it_lacks(self, client: TestClient, folder: Path) -> None:
         page = client.get("/weights", headers=HTML).text
 
