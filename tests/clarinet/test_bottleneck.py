@@ -136,7 +136,7 @@ def test_the_backbone_stays_and_the_bottleneck_learns(
     assert not {name for name in moved if name.startswith("extractor.backbone.")}
     assert {name for name, one in trained.model.named_parameters() if one.requires_grad} <= moved
     assert set(trained.reports[-1].losses) == {"complementary", "adversarial"}
-    assert trained.reports[-1].learning_rate == pytest.approx(5e-3)
+    assert trained.reports[-1].learning_rate == pytest.approx(5e-4)
     assert trained.steps == 12
 
 
