@@ -11,7 +11,19 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import BindParameter, Uuid, and_, bindparam, case, func, literal_column, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session, aliased
 
 from app.accounts.models import User
@@ -23,7 +35,7 @@ from app.db import UtcDateTime
 
 _ME, _NOW = bindparam("me", type_=Uuid()), bindparam("now", type_=UtcDateTime())
 _ANSWERED: BindParameter[int] = bindparam("answered", expanding=True)
-_GOLD = literal_column("'gold'")  # as in the partial index
+_GOLD: ColumnElement[str] = literal_column("'gold'")  # as in the partial index
 _other, _drawn = aliased(Lease), aliased(Question)
 _is_before = or_(
     _other.turn < Lease.turn, and_(_other.turn == Lease.turn, _other.question_id < Lease.question_id)

@@ -42,7 +42,7 @@ class _Counted(NamedTuple):
     at: datetime
     people: frozenset[UUID]
     answers: int
-    count: int
+    left: int
 
 
 _COUNTED: dict[UUID, _Counted] = {}
@@ -136,7 +136,7 @@ def left_over(session: Session, campaign: Campaign, *, answers: int, now: dateti
     if campaign.question_count >= LARGE and before is not None and before.people == people:
         holds = SAME_HOLDS if before.answers == answers else HOLDS
         if abs(now - before.at) < holds:
-            return before.count
+            return before.left
     count = count_left_over(session, campaign, people)
     if campaign.question_count >= LARGE:
         if len(_COUNTED) >= MOST_KEPT:

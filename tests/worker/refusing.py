@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.storage import Storage, StorageRefused
+from app.storage import StorageRefused
 from app.stores.folder import FolderStorage
 from tests.worker.conftest import folder_of
 from worker.context import Context
@@ -19,7 +19,7 @@ class Refusing(FolderStorage):
         patience_s: float,  # noqa: ARG002 - Storage's signature
         *,
         beat: Callable[[], None] = lambda: None,  # noqa: ARG002
-    ) -> Storage:
+    ) -> FolderStorage:
         """What whoever holds a claim asks for."""
         raise StorageRefused("s3://b refuses us: 403")
 

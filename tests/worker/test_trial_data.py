@@ -13,6 +13,7 @@ from app.datasets.growing import Packed, publish, take_shards
 from app.datasets.intake.pictures import picture_of_pixels
 from app.datasets.intake.shards import Incoming, ShardWriter, read_records, shard_key
 from app.datasets.models import Dataset, DatasetVersion, Example, Split
+from app.datasets.there import There
 from app.runs.labels import freeze
 from app.runs.models import Run
 from app.storage import Storage
@@ -89,9 +90,12 @@ def grow(session: Session, storage: Storage, dataset: Dataset) -> None:
     first_shard, keys = take_shards(session, claimed, shards.shards, now=NOW)
     for shard, key in enumerate(keys):
         storage.move(shard_key(prefix, shard), key)
+    there = There(read_records(storage, prefix, chunk=5))
+    there.look(session, dataset.id)
     packed = Packed(
         first_shard=first_shard,
         chunks=read_records(storage, prefix, chunk=5),
+        there=there,
         class_names=["cat", "dog"],
         channels=3,
         looks="digits",

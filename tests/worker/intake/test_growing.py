@@ -221,11 +221,9 @@ def test_joining_reads_nothing_of_the_images_that_were_there(
         finally:
             event.remove(engine, "before_cursor_execute", note)
 
-    growing.publish = listened_to
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growing, "publish", listened_to)
         intake.add_images(context, addition.id)
-    finally:
-        growing.publish = real
 
     session.expire_all()
     assert (addition.failure, addition.number) == (None, 2)
