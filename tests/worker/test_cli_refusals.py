@@ -57,6 +57,7 @@ LOCAL = [
     "alive io",
     "backup OUT",
     "db upgrade",
+    "leftovers",
 ]
 """Open the database."""
 
