@@ -148,3 +148,17 @@ def test_a_worker_tells_into_how_many_processes_it_can_split_a_run(
 
     wait_until(lambda: told() == most_processes_without_gpu())
     heartbeat.stop()
+
+
+def test_bytes_that_are_no_text_keep_nobody_from_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\nprintf 'H\\377100, 80000, 79000\\n'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+    device = look_at_device("auto")
+
+    assert (device.words, device.memory_bytes) == ("H\ufffd100", 80_000 * 2**20)
