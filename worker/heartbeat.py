@@ -29,12 +29,14 @@ log = structlog.get_logger()
 class Heartbeat:
     """Writes the worker's row from a thread of its own, so that a busy database delays nobody else."""
 
-    def __init__(self, context: Context, name: str, queues: Sequence[str]) -> None:
+    def __init__(self, context: Context, name: str, queues: Sequence[str], *, takes_any: bool = True) -> None:
+        """`takes_any`: it takes trainings from the queue, and was not started for one alone."""
         self.context = context
         self.name = name
         self.queues = ",".join(queues)
         self._trains = QUEUE_OF[TRAIN_TRIAL] in queues
-        self._trains_itself = context.settings.launcher == "local"  # a cluster's jobs have GPUs of their own
+        # A cluster's jobs have GPUs of their own.
+        self._trains_any = takes_any and context.settings.launcher == "local"
         self._started_at = utc_now()
         self._device: Device | None = None
         self._device_at, self._looked_at = -DEVICE_S, -FITNESS_S  # on the monotonic clock
@@ -72,7 +74,7 @@ class Heartbeat:
             memory_free_bytes=device.memory_free_bytes,
             started_at=self._started_at,
             weights=self._weights,
-            most_processes=device.most_processes if self._trains_itself else 0,
+            most_processes=device.most_processes if self._trains_any else 0,
         )
         with self.context.unit_of_work() as session:
             record_worker(
