@@ -32,6 +32,7 @@ def look_at_device(wanted: str) -> Device:
                 [tool, *([f"--id={own}"] if own else []), *QUERY],
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=20,
                 check=True,
             ).stdout.splitlines()

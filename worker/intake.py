@@ -210,10 +210,11 @@ def _there(context: Context, work: Work, folder: FolderStorage) -> There:
     there = There(read_records(folder, work.prefix, chunk=ROWS_AT_ONCE))
     with context.reading() as session:
         addition = session.get(DatasetVersion, work.claim.id)
-        if addition is None:  # the claim is lost, as `take_shards` will say
-            return there
+        if addition is None:
+            raise ClaimLost
         there.look(session, addition.dataset_id)
-        left = growing.promised(session, addition)
+    with context.unit_of_work() as session:
+        left = growing.left_behind(session, work.claim, now=utc_now())
     for key in left:
         context.storage.delete(key)
     return there

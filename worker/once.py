@@ -36,7 +36,7 @@ def train_once(settings: Settings, trial_id: UUID) -> None:
         child.start()
         # By its host, too: every pod counts its processes from 1.
         name = f"once-{process_name(os.getpid())}"
-        heartbeat = Heartbeat(Context.of(settings), name, [QUEUE_OF[TRAIN_TRIAL]])
+        heartbeat = Heartbeat(Context.of(settings), name, [QUEUE_OF[TRAIN_TRIAL]], takes_any=False)
         heartbeat.start()
         child.join()
         heartbeat.stop()

@@ -135,6 +135,18 @@ def take_shards(session: Session, claim: Claim, shards: int, *, now: datetime) -
     return first, promised(session, addition)
 
 
+def left_behind(session: Session, claim: Claim, *, now: datetime) -> list[str]:
+    """Keys of the shards that the attempt before this one was to copy; that one is dead, so they may go.
+
+    Asked before `take_shards`, so none of them is this attempt's or a later one's, however late they go.
+
+    Raises:
+        ClaimLost: as `publish` does.
+    """
+    _held(session, claim, now=now)
+    return promised(session, session.get_one(DatasetVersion, claim.id, populate_existing=True))
+
+
 def promised(session: Session, addition: DatasetVersion) -> list[str]:
     """Keys of the shards that the last attempt at an addition was to copy, if it came so far.
 

@@ -274,5 +274,5 @@ class Worker(Base):
     # Names of trained weights that were downloaded there; None: nobody looked.
     weights: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     trouble: Mapped[str | None] = mapped_column(Text)  # why it takes no trainings, in a sentence
-    # Into so many it can split a run: its GPUs, else its cores. 0: it trains nothing itself; None: not told.
+    # Into so many it can split a run: its GPUs, else its cores. 0: none of the queue's; None: not told.
     most_processes: Mapped[int | None]

@@ -248,7 +248,7 @@ def set_back(
     if fault is Fault.MACHINE:
         setbacks, avoided = min(setbacks + 1, MAX_SETBACKS), sorted({*avoided, by})
     untried = able_workers(live_workers(session, now=now), processes).difference(avoided)
-    if setbacks >= MAX_SETBACKS and not untried:
+    if fault is Fault.MACHINE and setbacks >= MAX_SETBACKS and not untried:
         fail_trial(session, claim, reason=last_words(reason, avoided), fault=fault, now=now)
         return TrialState.FAILED
     _release(

@@ -32,7 +32,8 @@ class Machine:
     """What a worker runs on; the memory is that of its GPU, or else of the host.
 
     `weights` are the names of trained weights that were downloaded there; None: nobody looked.
-    `most_processes` is into how many it can split a run, 0 where it leaves trainings to a cluster.
+    `most_processes` is into how many it can split a run, 0 where it takes none from the queue: it leaves
+    trainings to a cluster, or was started there for one of them.
     """
 
     host: str
@@ -134,7 +135,8 @@ def can_split(worker: Worker, processes: int) -> bool:
 def able_workers(workers: Sequence[Worker], processes: int) -> set[str]:
     """The processes of those that could train a run now, in so many processes of its own.
 
-    One of another version may not know the settings of a run, and one in trouble takes nothing.
+    One of another version may not know the settings of a run, and one in trouble takes nothing. A job that a
+    cluster started for one trial takes no other, and what hands trials to a cluster trains none.
     """
     version = own_version()
     return {
@@ -147,9 +149,12 @@ def able_workers(workers: Sequence[Worker], processes: int) -> set[str]:
 def weights_of_workers(session: Session, *, now: datetime) -> list[str] | None:
     """Names of trained weights that live workers need not download any more.
 
-    None: no worker is there, or one of them does not say what it has, as of an earlier version.
+    None: no worker is there, or one of them does not say what it has, as of an earlier version. What hands
+    trials to a cluster cannot say what the nodes there have.
     """
-    told = [worker.weights for worker in live_workers(session, now=now)]
+    told = [
+        None if worker.most_processes == 0 else worker.weights for worker in live_workers(session, now=now)
+    ]
     if not told or None in told:
         return None
     return [name for names in told for name in names or ()]

@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from typer.testing import CliRunner
 
 from clarinet.recipes.choices import Looks
 from clarinet.recipes.fitting import is_for
@@ -15,6 +19,7 @@ from clarinet_client import Client
 from tests.live import Live, clarinet, installation
 from worker.bench.comparison import METHODS as METHODS_OF_ALL
 from worker.bench.comparison import PAIRS
+from worker.cli.main import app as cli
 
 METHODS = ("--method", "clarinet-plus", "--method", "gac")
 
@@ -82,6 +87,40 @@ def test_every_method_has_the_preset_that_a_pair_names(name: str) -> None:
         networks.add((config.network.architecture, config.network.image_size, config.network.kept_features))
 
     assert len(networks) == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--download-weights"]])
+def test_workers_fetch_trained_weights_where_the_command_lets_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: list[str]
+) -> None:
+    launched: list[dict[str, Any]] = []
+
+    def launch(_campaign: str, _target: str, **choices: Any) -> dict[str, Any]:
+        launched.append(choices)
+        return {"number": 1, "id": "r"}
+
+    def named(name: str) -> dict[str, Any]:
+        return {"id": name, "name": name, "state": "open"}
+
+    @contextmanager
+    def connected(*_: str) -> Iterator[SimpleNamespace]:
+        """A server with images, answers and runs of another method."""
+        other = {"method": "gac+mcc", "state": "succeeded"}
+        yield SimpleNamespace(
+            datasets=SimpleNamespace(find=named, wait=named),
+            campaigns=SimpleNamespace(find=named),
+            runs=SimpleNamespace(all=lambda **_: [other], launch=launch),
+            base_url="http://here",
+        )
+
+    monkeypatch.setattr("worker.cli.bench.connect", connected)
+
+    done = CliRunner().invoke(cli, ["bench", "comparison", "P-A", "--data", str(tmp_path), *options])
+
+    assert done.exit_code == 0, done.output
+    assert [each["method"] for each in launched] == list(METHODS_OF_ALL)
+    assert {each["preset"] for each in launched} == {"photographs-quick"}
+    assert [each.get("download_weights") for each in launched] == [bool(options) or None] * len(launched)
 
 
 def test_a_pair_that_nobody_knows_is_refused_before_a_server_is_asked() -> None:

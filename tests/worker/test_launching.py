@@ -14,13 +14,13 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from alembic import command
 from pydantic import ValidationError
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from app.clock import utc_now
 from app.migrate import alembic_config
 from app.runs import trials
 from app.runs.faults import MAX_SETBACKS, Fault, pause_after
-from app.runs.models import Trial, TrialState
+from app.runs.models import Trial, TrialState, Worker
 from app.settings import Settings
 from tests.factories import make_run
 from tests.worker.conftest import trial_of, wait_until
@@ -122,6 +122,9 @@ def test_a_cluster_trains_a_trial_once(context: Context, cluster: Path) -> None:
     wait_until(lambda: trial_of(context, trial.id).state not in {"queued", "running"}, timeout_s=PATIENCE_S)
     ended = trial_of(context, trial.id)
     assert (ended.state, ended.failure) == (TrialState.SUCCEEDED, None), (cluster / "log").read_text()
+    with context.reading() as session:  # it takes nothing else, so nobody may wait for it
+        told = session.scalars(select(Worker.most_processes).where(Worker.name.startswith("once-"))).all()
+    assert told == [0]
     launch_trial(place, trial.id)  # and after its end
     assert len(list((cluster / "jobs").iterdir())) == 1
 

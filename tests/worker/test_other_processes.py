@@ -139,12 +139,29 @@ def test_a_worker_tells_into_how_many_processes_it_can_split_a_run(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")  # as a worker has what it took
     assert look_at_device("auto").most_processes == 2
 
-    heartbeat = Heartbeat(context, "w", ["gpu"])
-    heartbeat.start()
+    of_one = Heartbeat(context, "once", ["gpu"], takes_any=False)
+    heartbeats = Heartbeat(context, "w", ["gpu"]), of_one
+    for heartbeat in heartbeats:
+        heartbeat.start()
 
-    def told() -> int | None:
+    def told(name: str) -> int | None:
         with context.reading() as session:
-            return session.scalar(select(Worker.most_processes).where(Worker.name == "w"))
+            return session.scalar(select(Worker.most_processes).where(Worker.name == name))
 
-    wait_until(lambda: told() == most_processes_without_gpu())
-    heartbeat.stop()
+    wait_until(lambda: told("w") == most_processes_without_gpu() and told("once") == 0)
+    for heartbeat in heartbeats:
+        heartbeat.stop()
+
+
+def test_bytes_that_are_no_text_keep_nobody_from_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\nprintf 'H\\377100, 80000, 79000\\n'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+    device = look_at_device("auto")
+
+    assert (device.words, device.memory_bytes) == ("H\ufffd100", 80_000 * 2**20)

@@ -17,6 +17,7 @@ from tests.worker.conftest import folder_of, trial_of, wait_until
 from tests.worker.test_faults_of_machines import see_worker, seen_at, trouble_told, with_settings
 from tests.worker.test_supervisor import make_trial
 from worker.context import Context
+from worker.device import Device, look_at_device
 from worker.fitness import trouble_of
 from worker.heartbeat import Heartbeat
 from worker.supervisor import train_trial
@@ -87,7 +88,9 @@ def test_a_folder_of_weights_that_cannot_be_looked_into_is_told_and_the_worker_b
     assert "cannot be looked into" in (trouble_told(context, here) or "")
 
 
-@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), RuntimeError("No home.")])
+@pytest.mark.parametrize(
+    "error", [PermissionError(13, "Permission denied"), RuntimeError("No home."), ValueError("No number.")]
+)
 def test_a_look_that_the_system_refuses_is_told_and_ends_no_beats(
     context: Context, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -128,3 +131,28 @@ def test_what_goes_wrong_with_one_beat_ends_no_other(
 
     wait_until(lambda: seen_at(context, here) > began)
     heartbeat.stop()
+
+
+def test_a_device_that_could_not_be_looked_at_is_looked_at_again(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+
+    def look(wanted: str) -> Device:
+        looks.append(wanted)
+        if len(looks) == 1:
+            raise ValueError("The driver's tool says what nobody can read.")
+        return look_at_device(wanted)
+
+    monkeypatch.setattr("worker.heartbeat.look_at_device", look)
+    monkeypatch.setattr("worker.heartbeat.BEAT_S", 0.05)
+    here = process_name(os.getpid())
+    see_worker(context, here)
+    began = utc_now()
+
+    heartbeat = Heartbeat(context, here, ["gpu"])
+    heartbeat.start()
+
+    wait_until(lambda: seen_at(context, here) > began)
+    heartbeat.stop()
+    assert len(looks) == 2

@@ -65,13 +65,17 @@ PAIRS: Mapping[str, Pair] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to launch of each pair; `changes` are fields of the config that differ from the presets'."""
+    """What to launch of each pair; `changes` are fields of the config that differ from the presets'.
+
+    `download_weights`: a worker may fetch trained weights that none has, as photographs need them.
+    """
 
     data: Path
     methods: Sequence[str] = METHODS
     seeds: Sequence[int] = (0, 1, 2)
     answers: int | None = None  # None: until nothing is left to ask
     changes: Mapping[str, bool | int | float | str] | None = None
+    download_weights: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ def launch_comparison(client: Client, pair: Pair, wanted: Wanted, *, say: Callab
         choices: RunChoices = {"method": method, "seeds": seeds, "config": dict(wanted.changes or {})}
         if preset := pair.preset_of(method):
             choices["preset"] = preset
+        if wanted.download_weights:
+            choices["download_weights"] = True
         found = next(
             (
                 run

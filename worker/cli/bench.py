@@ -231,6 +231,9 @@ def comparison(
     values: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any field of TrainConfig.")
     ] = None,
+    download_weights: Annotated[
+        bool, typer.Option("--download-weights", help="Let a worker fetch trained weights that none has.")
+    ] = False,
     base_url: BaseUrl = HERE,
     token: Token = "",
     as_json: AsJson = False,
@@ -248,6 +251,7 @@ def comparison(
         answers=answers,
         changes=dict(named_value(text) for text in values or []),
         methods=methods or METHODS,
+        download_weights=download_weights,
     )
     found = {}
     with connect(base_url, token) as client:

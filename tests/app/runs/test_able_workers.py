@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session
 
 from app.clock import utc_now
-from app.runs import queue, trials
+from app.runs import queue, trials, workers
 from app.runs.faults import MAX_SETBACKS, Fault
 from app.runs.models import Run, Trial, TrialState
 from app.runs.workers import Machine, own_version, record_worker
@@ -16,7 +16,14 @@ from tests.factories import make_run
 SMALL, LARGE, OTHER = "small:1", "large:1", "other:1"
 
 
-def seen(session: Session, process: str, most_processes: int | None, *, now: datetime) -> None:
+def seen(
+    session: Session,
+    process: str,
+    most_processes: int | None,
+    *,
+    weights: list[str] | None = None,
+    now: datetime,
+) -> None:
     """A worker of our version that beat at that moment."""
     machine = Machine(
         host=process.partition(":")[0],
@@ -25,6 +32,7 @@ def seen(session: Session, process: str, most_processes: int | None, *, now: dat
         memory_bytes=None,
         memory_free_bytes=None,
         started_at=now,
+        weights=weights,
         most_processes=most_processes,
     )
     record_worker(session, process, queues="gpu", device="H100", machine=machine, now=now)
@@ -100,6 +108,55 @@ def test_workers_that_could_not_split_a_run_do_not_keep_it_from_failing(
     failed = set_back(session, run, LARGE, times=MAX_SETBACKS, now=now)
 
     assert failed.state is TrialState.FAILED
+
+
+def test_jobs_that_a_cluster_started_for_one_trial_do_not_keep_it_from_failing(
+    session: Session, storage: FolderStorage
+) -> None:
+    now = utc_now()
+    run = in_processes(session, storage, 1)
+
+    for number in range(MAX_SETBACKS):
+        at = now + number * timedelta(hours=1)
+        seen(session, "launcher:1", 0, now=at)
+        seen(session, f"node{number}:1", 0, now=at)
+        seen(session, f"beside{number}:1", 0, now=at)  # which trains another trial
+        claim = trials.claim_trial(session, run.trials[0].id, by=f"node{number}:1/2", now=at)
+        assert claim is not None, number
+        by = f"node{number}:1"
+        state = trials.set_back(session, claim, reason="No room.", fault=Fault.MACHINE, by=by, now=at)
+
+    assert state is TrialState.FAILED
+
+
+def test_what_passes_fails_no_trial_that_machines_set_back_often(
+    session: Session, storage: FolderStorage
+) -> None:
+    now = utc_now()
+    run = in_processes(session, storage, 1)
+    seen(session, SMALL, 1, now=now)
+    seen(session, LARGE, 1, now=now)
+    waits = set_back(session, run, SMALL, times=MAX_SETBACKS, now=now)
+    assert waits.state is TrialState.QUEUED  # another one has not tried
+    at = now + timedelta(days=1)  # when nobody is there any more who has not
+    claim = trials.claim_trial(session, waits.id, by=f"{LARGE}/2", now=at)
+    assert claim is not None
+
+    state = trials.set_back(session, claim, reason="Away.", fault=Fault.PASSING, by=LARGE, now=at)
+
+    assert state is TrialState.QUEUED
+
+
+def test_what_hands_trials_to_a_cluster_does_not_say_which_weights_are_there(session: Session) -> None:
+    now = utc_now()
+    seen(session, "launcher:1", 0, weights=[], now=now)
+    seen(session, "node:1", 0, weights=["a.pth"], now=now)
+    alone = workers.weights_of_workers(session, now=now)
+    seen(session, OTHER, 1, weights=["b.pth"], now=now)
+    beside = workers.weights_of_workers(session, now=now)
+    elsewhere = workers.weights_of_workers(session, now=now + timedelta(hours=1))
+
+    assert (alone, beside, elsewhere) == (None, None, None)
 
 
 def test_the_page_says_that_no_worker_is_large_enough(

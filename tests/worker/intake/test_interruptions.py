@@ -9,9 +9,11 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select, update
@@ -21,8 +23,9 @@ from app import claims, jobs
 from app.accounts.models import User
 from app.claims import MAX_ATTEMPTS
 from app.clock import utc_now
-from app.datasets import importing, service
+from app.datasets import growing, importing, service
 from app.datasets.models import Dataset, DatasetState, Example
+from app.datasets.there import There
 from app.datasets.uploads import Upload
 from app.db import Base, connect
 from app.jobs import Job
@@ -31,10 +34,11 @@ from app.stores.folder import FolderStorage
 from tests.app.datasets.files import images, npz_of, picture, zip_of
 from tests.app.datasets.refused import NAME
 from tests.factories import NOW, make_dataset, make_user
-from tests.worker.intake.conftest import examples_of, files_in
+from tests.worker.intake.conftest import PETS, Grow, Ready, examples_of, files_in, pets
 from tests.worker.refusing import SENTENCE, refused
+from worker import intake
 from worker.context import Context
-from worker.intake import import_dataset
+from worker.intake import Work, import_dataset
 
 pytestmark = pytest.mark.long
 
@@ -282,3 +286,39 @@ def test_a_store_that_refuses_fails_an_import_after_three_attempts_in_words(
 
     session.refresh(dataset)
     assert (dataset.state, dataset.failure) == (DatasetState.FAILED, SENTENCE)
+
+
+def test_an_attempt_that_wakes_late_deletes_nothing_of_its_successor(
+    context: Context, session: Session, ready: Ready, grow: Grow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = ready(pets(PETS))
+    addition = grow(dataset, pets({"train/dog/4.png": 4}), work=False)
+    there, publish = intake._there, growing.publish
+    woke: list[int] = []
+
+    def asleep(own: Context, work: Work, folder: FolderStorage) -> There:
+        """The first attempt sleeps before its look, until the second has copied its shards."""
+        if work.claim.number > 1:
+            return there(own, work, folder)
+        addition.claimed_until = utc_now() - timedelta(seconds=1)
+        session.commit()
+
+        def late(*details: Any, **further: Any) -> int:
+            with monkeypatch.context() as patch:
+                patch.setattr(intake, "read_records", lambda *_, **__: iter(()))  # its own are gone
+                with suppress(claims.ClaimLost):
+                    there(own, work, folder)
+            woke.append(work.claim.number)
+            return publish(*details, **further)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(growing, "publish", late)
+            intake.add_images(context, addition.id)
+        raise claims.ClaimLost
+
+    monkeypatch.setattr(intake, "_there", asleep)
+    intake.add_images(context, addition.id)
+
+    session.expire_all()
+    assert (woke, addition.number, addition.failure) == ([1], 2, None)
+    assert len(service.stored_images(session, context.storage, dataset.id).load()) == 4
