@@ -174,7 +174,7 @@ class TestRoutes:
         self, client: TestClient, session: Session, storage: Storage
     ) -> None:
         run = make_run(session, storage, state="succeeded")
-        run.snapshot_facts |= {"answers": 0, "imported": 120}
+        run.snapshot_facts = {**run.snapshot_facts, "answers": 0, "imported": 120}
         run.trials[0].target_accuracy = 0.7
         session.commit()
 
