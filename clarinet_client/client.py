@@ -9,6 +9,7 @@ from clarinet_client.connection import PATIENCE_S, Connection
 from clarinet_client.datasets import Datasets
 from clarinet_client.labels import Labels
 from clarinet_client.models import Models
+from clarinet_client.people import People
 from clarinet_client.runs import Runs
 
 
@@ -27,6 +28,7 @@ class Client:
         self.labels = Labels(self._connection)
         self.runs = Runs(self._connection)
         self.models = Models(self._connection)
+        self.people = People(self._connection)
 
     @property
     def base_url(self) -> str:

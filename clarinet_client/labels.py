@@ -8,7 +8,7 @@ from clarinet_client import operations as op
 from clarinet_client.errors import Failed
 from clarinet_client.files import File
 from clarinet_client.groups import Group
-from clarinet_client.shapes.annotation import LabelImport
+from clarinet_client.shapes.annotation import Disagreements, LabelImport
 from clarinet_client.waiting import look_until
 
 Contradictions = Literal["refuse", "leave-out"]
@@ -68,6 +68,10 @@ class Labels(Group):
         return self._connection.upload(
             op.IMPORT_LABELS, file, filename=filename, fields=fields, key=key, campaign_id=campaign_id
         )
+
+    def disagreements(self, campaign_id: str) -> Disagreements:
+        """Pictures about which people of imports differ, among themselves or from answers there."""
+        return self._connection.call(op.LIST_DISAGREEMENTS, campaign_id=campaign_id)
 
     def wait(
         self,

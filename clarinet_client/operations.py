@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from clarinet_client.shapes import annotation, campaigns, datasets, runs
+from clarinet_client.shapes import annotation, campaigns, datasets, people, runs
 
 T = TypeVar("T")
 SAFE = {"GET", "PUT", "DELETE"}
@@ -109,6 +109,10 @@ MAKE_SIMULATED = Operation(
 )
 REVOKE_TOKEN: Operation[None] = Operation("DELETE", "/tokens/{token_id}", None)
 
+INVITE_SEVERAL = Operation(
+    "POST", "/invitations/several", people.Invitations, people.NewInvitations, is_keyed=True
+)
+
 GET_LABELS = Download(
     "GET",
     "/campaigns/{campaign_id}/labels",
@@ -124,6 +128,9 @@ GET_LABELS = Download(
 )
 IMPORT_LABELS = Operation("POST", "/campaigns/{campaign_id}/imports", annotation.LabelImport, is_keyed=True)
 GET_IMPORT = Operation("GET", "/campaigns/{campaign_id}/imports/{import_id}", annotation.LabelImport)
+LIST_DISAGREEMENTS = Operation(
+    "GET", "/campaigns/{campaign_id}/imports/disagreements", annotation.Disagreements
+)
 
 START_RUN = Operation("POST", "/campaigns/{campaign_id}/runs", runs.Run, runs.NewRun, is_keyed=True)
 LIST_RUNS = Listing("GET", "/runs", runs.RunSummary, ("campaign_id", "dataset_id", "archived"))

@@ -160,7 +160,7 @@ def invite_several(
     session: SessionDep,
     settings: SettingsDep,
 ) -> schemas.InvitationsCreated:
-    """Make a one-time link for each of several addresses, or none: then every address in the way is told."""
+    """Make a one-time link for each of several addresses, or none: then it is told which are in the way."""
     once.begin_secret(session)
     made = granting.invite_several(body.addresses, role=body.role)
     once.end(session, made[0][0].id)

@@ -9,10 +9,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.errors import BadAddresses
-from app.accounts.links import invite
+from app.accounts.links import make_invitation
 from app.accounts.models import Invitation, Role, User
+from app.accounts.people import require_admin_throughout
+from clarinet.recipes.counting import many
 
 MOST = 200  # in one list
+MOST_TOLD = 20  # lines in the way
 MAX_ADDRESS, MAX_NOTE = 254, 120  # characters
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")  # Anna Frank <anna@example.org>
@@ -39,19 +42,30 @@ def invite_several(
 
     Raises:
         NotAllowed: `by` is no admin.
-        BadAddresses: some lines cannot be used, each told with the reason; no link was made.
+        BadAddresses: some lines cannot be used, the first ones told with the reason; no link was made.
     """
+    require_admin_throughout(session, by)
+    count = sum(1 for line in lines if line.strip())
+    if not count:
+        raise BadAddresses(["There is no address. Write one in each line"])
+    if count > MOST:
+        raise BadAddresses([f"There are {count} addresses, and at most {MOST} are invited at once"])
     found, wrong = _read(lines)
     addresses = [each.email for each in found]
     taken = set(session.scalars(select(User.email).where(User.email.in_(addresses))))
     wrong |= {each.line: f"“{each.email}” has an account" for each in found if each.email in taken}
-    if not found and not wrong:
-        raise BadAddresses(["There is no address. Write one in each line"])
-    if len(found) > MOST:
-        raise BadAddresses([f"There are {len(found)} addresses, and at most {MOST} are invited at once"])
     if wrong:
-        raise BadAddresses([f"Line {line}: {why}" for line, why in sorted(wrong.items())])
-    return [invite(session, role=role, note=each.note, email=each.email, by=by, now=now) for each in found]
+        raise BadAddresses(_told(wrong))
+    return [
+        make_invitation(session, role=role, note=each.note, email=each.email, by=by, now=now)
+        for each in found
+    ]
+
+
+def _told(wrong: dict[int, str]) -> list[str]:
+    told = [f"Line {line}: {why}" for line, why in sorted(wrong.items())[:MOST_TOLD]]
+    more = len(wrong) - len(told)
+    return [*told, f"{many(more, 'further line')} cannot be used, either"] if more else told
 
 
 def _read(lines: Sequence[str]) -> tuple[list[_Invitee], dict[int, str]]:

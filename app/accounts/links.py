@@ -52,6 +52,13 @@ def invite(
     email = email.strip().lower() if email else None
     if email and user_with_email(session, email):
         raise EmailTaken(email)
+    return make_invitation(session, role=role, note=note, email=email, by=by, now=now)
+
+
+def make_invitation(
+    session: Session, *, role: Role, note: str, email: str | None, by: User | None, now: datetime
+) -> tuple[Invitation, str]:
+    """As `invite`, where who makes it and the address were looked up before."""
     made = _make(session, Purpose.ACCOUNT, role=role, note=note, email=email, by=by, now=now)
     journal.write(session, Action.INVITATION_MADE, by=by, details={"for": note, "role": role.value})
     return made

@@ -117,7 +117,7 @@ def create_invitations(
     reading: ReadingDep,
     settings: SettingsDep,
 ) -> HTMLResponse:
-    """Make a link for each address, or tell every line that is in the way; the answer shows the links."""
+    """Make a link for each address, or tell the lines that are in the way; the answer shows the links."""
     given, errors = read_form(form, schemas.InvitationsForm)
     if given is not None:
         granting = Granting(request, session, reading, by=user, now=utc_now(), password=given.current)

@@ -6,14 +6,15 @@ no fate any more. Where none was left, it is lost as soon as somebody else answe
 a drawn question that was to be had.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
+    Update,
     Uuid,
     and_,
     bindparam,
@@ -24,7 +25,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from app.accounts.models import User
 from app.annotation import rules
@@ -34,50 +35,60 @@ from app.annotation.queue import HELD_BY_ME, mine
 from app.db import UtcDateTime
 
 _ME, _NOW = bindparam("me", type_=Uuid()), bindparam("now", type_=UtcDateTime())
-_ANSWERED: BindParameter[int] = bindparam("answered", expanding=True)
 _GOLD: ColumnElement[str] = literal_column("'gold'")  # as in the partial index
-_other, _drawn = aliased(Lease), aliased(Question)
-_is_before = or_(
-    _other.turn < Lease.turn, and_(_other.turn == Lease.turn, _other.question_id < Lease.question_id)
-)
-# Within it the order has names: SQLite takes nothing of what is updated into an ORDER BY.
-_near = (
-    select(
-        _other.question_id,
-        case((_is_before, 0), else_=1).label("is_behind"),
-        func.abs(_other.turn - Lease.turn).label("distance"),
+
+
+def binding(is_answered_now: Callable[[InstrumentedAttribute[Any]], ColumnElement[bool]]) -> Update:
+    """What `bind_known` runs; with :campaign, :me and :now.
+
+    One statement, whatever is held: it takes no longer to answer a question with a known picture behind it.
+
+    Args:
+        is_answered_now: whether a column is one of the questions that are answered with this request.
+    """
+    other, drawn = aliased(Lease), aliased(Question)
+    is_before = or_(
+        other.turn < Lease.turn, and_(other.turn == Lease.turn, other.question_id < Lease.question_id)
     )
-    .join(_drawn, _drawn.id == _other.question_id)
-    .where(
-        _drawn.campaign_id == bindparam("campaign", type_=Uuid()),
-        _drawn.purpose != _GOLD,
-        _other.user_id == _ME,
-        _other.expires_at > _NOW,
-        _other.question_id.not_in(_ANSWERED),
+    # Within it the order has names: SQLite takes nothing of what is updated into an ORDER BY.
+    near = (
+        select(
+            other.question_id,
+            case((is_before, 0), else_=1).label("is_behind"),
+            func.abs(other.turn - Lease.turn).label("distance"),
+        )
+        .join(drawn, drawn.id == other.question_id)
+        .where(
+            drawn.campaign_id == bindparam("campaign", type_=Uuid()),
+            drawn.purpose != _GOLD,
+            other.user_id == _ME,
+            other.expires_at > _NOW,
+            ~is_answered_now(other.question_id),
+        )
+        .correlate(Lease)
+        .subquery()
     )
-    .correlate(Lease)
-    .subquery()
-)
-_nearest = (
-    select(_near.c.question_id).order_by(_near.c.is_behind, _near.c.distance).limit(1).scalar_subquery()
-)
-_known_ones = (
-    select(Lease.id)
-    .join(Question, Question.id == Lease.question_id)
-    .where(*HELD_BY_ME, Question.purpose == _GOLD)
-)
-_is_answered = (
-    select(Answer.id)
-    .where(Answer.question_id == Lease.beside_id, Answer.user_id == _ME, Answer.superseded_at.is_(None))
-    .correlate(Lease)
-    .exists()
-)
-# One statement, whatever is held: it takes no longer to answer a question with a known picture behind it.
-_BIND = (
-    update(Lease)
-    .where(Lease.id.in_(_known_ones), or_(Lease.beside_id.in_(_ANSWERED), _is_answered))
-    .values(beside_id=func.coalesce(_nearest, Lease.beside_id))
-)
+    nearest = select(near.c.question_id).order_by(near.c.is_behind, near.c.distance).limit(1)
+    known = (
+        select(Lease.id)
+        .join(Question, Question.id == Lease.question_id)
+        .where(*HELD_BY_ME, Question.purpose == _GOLD)
+    )
+    is_answered = (
+        select(Answer.id)
+        .where(Answer.question_id == Lease.beside_id, Answer.user_id == _ME, Answer.superseded_at.is_(None))
+        .correlate(Lease)
+        .exists()
+    )
+    return (
+        update(Lease)
+        .where(Lease.id.in_(known), or_(is_answered_now(Lease.beside_id), is_answered))
+        .values(beside_id=func.coalesce(nearest.scalar_subquery(), Lease.beside_id))
+    )
+
+
+_ANSWERED: BindParameter[int] = bindparam("answered", expanding=True)
+_BIND = binding(lambda column: column.in_(_ANSWERED))
 
 
 class Known(NamedTuple):

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
+    Select,
     and_,
     exists,
     false,
@@ -145,12 +146,6 @@ def left_over(session: Session, campaign: Campaign, *, answers: int, now: dateti
     return count
 
 
-def left_over_now(session: Session, campaign: Campaign) -> int:
-    """As `left_over`, however large the campaign is."""
-    people = people_at_work(session, campaign.id)
-    return count_left_over(session, campaign, people) if people else 0
-
-
 def count_left_over(session: Session, campaign: Campaign, people: Collection[UUID]) -> int:
     """The same as it is now, for these people at work: at least one."""
     # As one set of whom each may not be asked of: looking at each question by itself takes longer.
@@ -171,15 +166,13 @@ def count_left_over(session: Session, campaign: Campaign, people: Collection[UUI
     answered = select(Answer.question_id, Answer.user_id).where(
         Answer.superseded_at.is_(None), Answer.user_id.in_(people)
     )
-    # What several are asked has an index of its own. Others wait with answers where as few could not tell.
-    with_answers = [] if len(people) < UNSURE_LIMIT else [Question.slots > literal_column("1")]
     of_waiting = answered.join(Question, Question.id == Answer.question_id).where(
-        Question.campaign_id == campaign.id, Question.is_waiting, *with_answers
+        Question.campaign_id == campaign.id, Question.is_waiting
     )
     spent = union(
         select(met.c.question_id, met.c.user_id),
         answered.where(Answer.question_id.in_(select(met.c.question_id))),
-        of_waiting,
+        *([of_waiting] if len(people) < UNSURE_LIMIT else _of_several(of_waiting)),
     ).subquery()
     of_all = (
         select(spent.c.question_id)
@@ -188,6 +181,18 @@ def count_left_over(session: Session, campaign: Campaign, people: Collection[UUI
         .subquery()
     )
     return session.scalar(select(func.count()).select_from(of_all)) or 0
+
+
+def _of_several(of_waiting: Select[int, UUID]) -> tuple[Select[int, UUID], ...]:
+    """Those of these answers that are about questions which so many may have answered, by indexes of few.
+
+    More than one answer that says something is asked for; or some were hasty, as only UNSURE_LIMIT wait that
+    could not tell.
+    """
+    hasty = aliased(Answer, name="hasty")
+    # Its column as in the partial index: for `is_hasty = 1` SQLite would not use it.
+    ids = select(hasty.question_id).where(literal_column("hasty.is_hasty"), hasty.superseded_at.is_(None))
+    return of_waiting.where(Question.slots > literal_column("1")), of_waiting.where(Question.id.in_(ids))
 
 
 def nobody_is_left(

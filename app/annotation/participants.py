@@ -1,7 +1,7 @@
 """People in a campaign: how they do on gold, who is paused, whose answers are left out."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -198,6 +198,16 @@ def is_paused(session: Session, campaign_id: UUID, user_id: UUID) -> bool:
     """Whether somebody is paused there."""
     row = session.get(Participant, (campaign_id, user_id))
     return row is not None and row.paused_at is not None
+
+
+def paused_among(session: Session, campaign_id: UUID, people: Collection[UUID]) -> set[UUID]:
+    """Those of these people who are paused there."""
+    query = select(Participant.user_id).where(
+        Participant.campaign_id == campaign_id,
+        Participant.user_id.in_(people),
+        Participant.paused_at.is_not(None),
+    )
+    return set(session.scalars(query))
 
 
 def paused_count(session: Session, campaign_id: UUID) -> int:

@@ -16,7 +16,7 @@ from app.annotation.leasing import (
     renew_leases,
     standing,
 )
-from app.annotation.left_to_ask import is_asked_of_all, left_over_now, nobody_is_left, people_at_work
+from app.annotation.left_to_ask import is_asked_of_all, nobody_is_left, people_at_work
 from app.annotation.locking import LockedCampaign, campaign_to_answer, lock_campaign
 from app.annotation.naming import keep_names
 from app.annotation.own import OwnAnswer, OwnFigures, last_answers, own_figures, tells_others
@@ -25,6 +25,7 @@ from app.annotation.participants import (
     leave_out,
     pause_person,
     pause_unreliable,
+    paused_among,
     paused_count,
     resume_person,
 )
@@ -65,7 +66,6 @@ __all__ = [
     "keep_names",
     "last_answers",
     "leave_out",
-    "left_over_now",
     "lock_campaign",
     "mark_known",
     "nobody_is_left",
@@ -73,6 +73,7 @@ __all__ = [
     "own_figures",
     "pause_person",
     "pause_unreliable",
+    "paused_among",
     "paused_count",
     "people_at_work",
     "pictures_set_aside",

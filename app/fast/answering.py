@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -10,7 +11,7 @@ from app.accounts.models import User
 from app.annotation import rules
 from app.annotation.answering import Execution
 from app.annotation.errors import CampaignNotOpen, PersonPaused
-from app.annotation.fates import bind_known, lost_beside
+from app.annotation.fates import lost_beside
 from app.annotation.leasing import Leased
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import AnswerValue
@@ -35,7 +36,6 @@ def answer(
     """As `app.annotation.answering.answer`."""
     campaign, decision, asked = _decided(session, campaign_id, submitted, by=by, now=now)
     note_gold(session, campaign, decision.stored, by=by, now=now)
-    bind_known(session, campaign, [item.question.row.id for item in decision.stored], by=by, now=now)
     writes = _writes(campaign, decision, by=by, now=now)
     if any(item.answer.value is AnswerValue.UNUSABLE for item in decision.stored):  # seldom
         run_all(session, *writes)
@@ -109,7 +109,7 @@ def _asked(
     return asked
 
 
-def _writes(campaign: LockedCampaign, decision: Decision, *, by: User, now: datetime) -> list[Bound[None]]:
+def _writes(campaign: LockedCampaign, decision: Decision, *, by: User, now: datetime) -> list[Bound[Any]]:
     rows = [_row(campaign, item) for item in decision.stored]
     common = {
         "campaign": campaign.id,
@@ -118,7 +118,12 @@ def _writes(campaign: LockedCampaign, decision: Decision, *, by: User, now: date
         "until": decision.looked_until,
         "used": decision.used,
     }
-    return [statements.ADD_ANSWERS.bind(rows, **common)] if rows else []
+    writes: list[Bound[Any]] = [statements.ADD_ANSWERS.bind(rows, **common)] if rows else []
+    if campaign.has_gold:  # before them, as `fates.bind_known`
+        answered = [row["question_id"] for row in rows]
+        bind = statements.BIND_KNOWN.bind(campaign=campaign.id, me=by.id, now=now, answered=answered)
+        return [bind, *writes]
+    return writes
 
 
 def _row(campaign: LockedCampaign, stored: Stored) -> dict[str, object]:

@@ -117,7 +117,7 @@ def lease_questions(
         run_all(session, *first)
         first = ()
         hold_again(session, campaign, places, by=by, now=now)
-    about_me = _about_me(campaign, by, now)
+    about_me = _about_me(session, campaign, by, now)
     page: Page | None = None
     if one_class:  # of which more is to be known first
         run_all(session, *first)
@@ -270,9 +270,10 @@ def _mix_in_returning(
 _MEANS = Means(_mix_in_returning, _held_questions)
 
 
-def _about_me(campaign: LockedCampaign, by: User, now: datetime) -> _AboutMe:
+def _about_me(session: Session, campaign: LockedCampaign, by: User, now: datetime) -> _AboutMe:
     known = _known.get(campaign.id)
-    is_many = known is not None and answers_to_come(campaign) - known.given.answers > FEW
+    to_come = answers_to_come(campaign, never_asked(session, campaign))
+    is_many = known is not None and to_come - known.given.answers > FEW
     is_fresh = is_many and known is not None and timedelta(0) <= now - known.at < queue.LOOK_AGAIN
     return _AboutMe(
         statements.HELD.bind(**_mine(campaign, by, now)),

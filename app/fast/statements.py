@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 import app.accounts.models  # noqa: F401  (columns have the type of the key that they point at)
+from app.annotation.fates import binding
 from app.annotation.locking import LockedCampaign
 from app.annotation.models import (
     ALL_ANSWERS,
@@ -213,6 +214,10 @@ ADD_ANSWERS = RowWrites(
         bindparam("until", type_=UtcDateTime()),
         bindparam("used", type_=Text()),
     ),
+)
+# :campaign, :me, :now, :answered questions; as `app.annotation.fates.bind_known`
+BIND_KNOWN = Prepared(
+    tuple, binding(lambda column: in_list(column.expression, bindparam("answered", type_=ListOf(BigId))))
 )
 # :me, :campaign, :now
 HELD = Prepared(

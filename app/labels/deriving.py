@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 from app.accounts.models import User
 from app.annotation.consensus import Verdict
 from app.annotation.models import ALL_ANSWERS, Tally
-from app.annotation.service import left_over_now, pictures_set_aside
-from app.campaigns.models import Campaign, CampaignState
+from app.annotation.service import pictures_set_aside
+from app.campaigns.models import Campaign
 from app.labels.believed import Chance, Chances, chances_of
 from app.labels.errors import EvaluationGivesNoLabels
 from app.labels.importing.statements import imported_labels
@@ -37,7 +37,7 @@ class Derived:
     answered: NDArray[np.int64]  # (K,) of these, how many have a yes or a no
     answer_count: int  # live answers of the campaign, "can't tell" included
     simulated_count: int  # how many of them simulated annotators gave
-    is_unfinished: bool  # some question waits that somebody at work may be asked, or did when it was closed
+    is_unfinished: bool  # some question lacks answers, if of nobody at work: what the weights make up for
     imported_count: int  # labels that rest on imports alone
     by_belief_count: int  # labels of questions by a model's belief; then each has its probability
     left_out_count: int  # answered questions by belief that were left out
@@ -207,7 +207,7 @@ def derive(
         answered=answered.sum(0),
         answer_count=answer_count,
         simulated_count=simulated_answers(session, campaign_id),
-        is_unfinished=is_unfinished and finished + _over(session, campaign) < campaign.question_count,
+        is_unfinished=is_unfinished,
         imported_count=sum(row.imported for row in rows),
         by_belief_count=sum(bool(row.excluded) for row in rows),
         left_out_count=left_out,
@@ -261,11 +261,6 @@ def _standing(session: Session, campaign_id: UUID) -> tuple[int, int]:
         ).where(Tally.campaign_id == campaign_id)
     ).one()
     return int(finished), int(answers)
-
-
-def _over(session: Session, campaign: Campaign) -> int:
-    """Questions of an open campaign that wait, but are asked of nobody."""
-    return 0 if campaign.state is CampaignState.CLOSED else left_over_now(session, campaign)
 
 
 def drawn_per_class(session: Session, campaign_id: UUID) -> NDArray[np.int64]:

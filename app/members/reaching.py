@@ -60,7 +60,8 @@ def without_more(session: Session, campaign: Campaign, workers: Sequence[ShownWo
     without_code = {worker.user_id for worker in workers if not worker.is_complete}
     if campaign.state is CampaignState.CLOSED:
         return without_code
-    return without_code.difference(annotation.with_more(session, campaign, without_code))
+    paused = annotation.paused_among(session, campaign.id, without_code)
+    return without_code.difference(annotation.with_more(session, campaign, without_code)) | paused
 
 
 def may_come(session: Session, campaign: Campaign, user_id: UUID) -> bool:

@@ -185,9 +185,11 @@ class Drawing:
 def drawing_of(minutes: Minutes) -> Drawing:
     """Accuracy from 0 to 100 % over minutes, of which equal steps are equal factors.
 
-    Ways differ most in the first minutes; by equal minutes these would all lie at the edge.
+    Ways differ most in the first minutes; by equal minutes these would all lie at the edge. What took no
+    minutes, such as a run on labels from elsewhere alone, has no place there: the table tells of it.
     """
-    known = [point.minutes for line in minutes.lines for point in line.points]
+    places = [(line, tuple(point for point in line.points if point.minutes > 0)) for line in minutes.lines]
+    known = [point.minutes for _, points in places for point in points]
     ticks = _ticks(min(known, default=1.0), max(known, default=1.0))
 
     def x(value: float) -> float:
@@ -197,8 +199,8 @@ def drawing_of(minutes: Minutes) -> Drawing:
         return round(TOP + HEIGHT * (1 - share), 1)
 
     lines = []
-    for place, line in enumerate(minutes.lines):
-        dots = tuple((x(point.minutes), y(point.mean)) for point in line.points)
+    for place, (line, points) in enumerate(places):
+        dots = tuple((x(point.minutes), y(point.mean)) for point in points)
         colour, dash = STYLES[line.way]
         lines.append(
             Drawn(
@@ -207,7 +209,7 @@ def drawing_of(minutes: Minutes) -> Drawing:
                 dash=dash,
                 path="" if line.way == "runs" else " ".join(f"{across},{up}" for across, up in dots),
                 dots=dots,
-                bars=tuple((x(point.minutes), y(point.lowest), y(point.highest)) for point in line.points),
+                bars=tuple((x(point.minutes), y(point.lowest), y(point.highest)) for point in points),
                 y=TOP + HEIGHT + 62 + 24 * place,
             )
         )

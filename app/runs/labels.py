@@ -66,7 +66,7 @@ def facts_of(
         classes: names in the campaign's order.
         answers: live answers of the campaign.
         simulated: how many of those were given by simulated annotators.
-        unfinished: whether questions were still open; the weights then make up for uneven classes.
+        unfinished: whether questions still lacked answers; the weights then make up for uneven classes.
         imported: labels that rest on imports alone.
         set_aside: pictures that give none: said to be of no use, or beside a class.
         by_belief: labels of questions whose class followed a model's belief.

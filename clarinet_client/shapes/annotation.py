@@ -134,3 +134,19 @@ class LabelImport(TypedDict):
     known: int
     left_out: int
     created_at: str
+
+
+class Disagreement(TypedDict):
+    """A picture about which people of imports differ, among themselves or from answers."""
+
+    example_id: int
+    position: int
+    filename: str | None
+    why: str
+
+
+class Disagreements(TypedDict):
+    """How many such pictures there are, and the first of them by position."""
+
+    count: int
+    items: list[Disagreement]

@@ -70,6 +70,20 @@ def test_what_makes_something_is_repeated_under_one_key_until_it_is_answered(
     assert server.asked[0][2]["authorization"] == "Bearer t"
 
 
+def test_people_are_invited_and_disagreements_read(server: Receiver, client: Client) -> None:
+    server.will(LOST, ok({"items": [{"email": "a@example.org", "url": "/i"}]}), ok({"count": 2, "items": []}))
+
+    [made] = client.people.invite_several(["a@example.org"], role="reviewer")
+    found = client.labels.disagreements("c")
+
+    assert (made["email"], found["count"]) == ("a@example.org", 2)
+    several, again, listed = server.asked
+    assert json.loads(several.body) == {"role": "reviewer", "addresses": ["a@example.org"]}
+    assert several.headers["idempotency-key"] == again.headers["idempotency-key"]
+    assert several.path == "/api/v1/invitations/several"
+    assert listed.path == "/api/v1/campaigns/c/imports/disagreements"
+
+
 def test_what_nobody_chose_is_not_sent(server: Receiver, client: Client) -> None:
     """An older server refuses fields that it does not know."""
     server.will(ok({"id": "i"}))

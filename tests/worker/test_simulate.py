@@ -184,6 +184,27 @@ def test_the_others_finish_when_one_is_paused(live: Live, digits: Any) -> None:
     )
 
 
+def test_what_is_left_over_is_to_do_at_the_beginning_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    stands = [{"waiting": 5, "left_over": 2, "fresh": 5}, {"waiting": 0, "left_over": 3, "fresh": 0}]
+    seen: list[int] = []
+
+    def at_work(*given: Any) -> Any:
+        seen.append(given[5].waiting)
+        return SimpleNamespace(work=lambda: None)
+
+    monkeypatch.setattr("worker.demo.annotators.Annotator", at_work)
+    client: Any = SimpleNamespace(
+        base_url="",
+        campaigns=SimpleNamespace(progress=lambda _: stands.pop(0)),
+        annotation=SimpleNamespace(make_simulated=lambda _: {}),
+    )
+    campaign: Any = {"id": "c"}
+
+    tally = simulate(client, campaign, Plan(1), stop=threading.Event(), truth={}, on_progress=lambda _: None)
+
+    assert [*seen, tally.waiting] == [7, 3]
+
+
 class Replies:
     """A server that leases what it is told to, and stores every answer."""
 

@@ -42,7 +42,7 @@ def simulate(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from worker.demo.annotators import Plan, simulate
+    from worker.demo.annotators import Plan, simulate, to_do
     from worker.demo.perception import read_confusion, read_truth
     from worker.local.up import asked_to_end
 
@@ -69,8 +69,7 @@ def simulate(
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("Reading the images' true classes", total=None, rate="")
             truth = read_truth(client, found)
-            stands = client.campaigns.progress(found["id"])  # its annotators come anew
-            total = max(0, stands["waiting"] + stands["left_over"] - leave)
+            total = max(0, to_do(client.campaigns.progress(found["id"])) - leave)
             bar.update(task, description="Answering", total=total)
 
             def on_progress(tally: "Tally") -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from clarinet_client import Client, Conflict, Refused, ServerAway
 from clarinet_client.annotation import answer_to
 from clarinet_client.shapes.annotation import Answer, Question, SimulatedAnnotator
-from clarinet_client.shapes.campaigns import Campaign
+from clarinet_client.shapes.campaigns import Campaign, Progress
 from worker.demo.perception import Unanswerable, perceived
 
 EXAMPLE = re.compile(r"/examples/(\d+)/image")
@@ -100,7 +100,7 @@ def simulate(
         Refused: an annotator was refused for another reason than the campaign being closed or paused.
     """
     began = client.campaigns.progress(campaign["id"])
-    tally = Tally(plan.annotators, waiting=began["waiting"] + began["left_over"], fresh=began["fresh"])
+    tally = Tally(plan.annotators, waiting=to_do(began), fresh=began["fresh"])
     asking = threading.Lock()
 
     def fresh() -> int:
@@ -129,9 +129,14 @@ def simulate(
     for one in work:
         one.result()
     tally.seconds = time.monotonic() - started
-    tally.waiting = client.campaigns.progress(campaign["id"])["waiting"]
+    tally.waiting = to_do(client.campaigns.progress(campaign["id"]))
     on_progress(tally)
     return tally
+
+
+def to_do(progress: Progress) -> int:
+    """Questions that wait, those among them that all at work have answered: who begins may be asked these."""
+    return progress["waiting"] + progress["left_over"]
 
 
 def _names(count: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Several people are invited at once: all of them, or nobody and every line in the way is told."""
+"""Several people are invited at once: all of them, or nobody, and the lines in the way are told."""
 
 import re
 from html import unescape
@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select
 from sqlalchemy.orm import Session
 
-from app.accounts.models import Invitation, User
+from app.accounts import service as accounts
+from app.accounts.models import Invitation, Role, User
+from app.clock import utc_now
 from tests.app.accounts.conftest import Browser
 from tests.factories import make_user
 
@@ -65,6 +67,38 @@ def test_all_bad_lines_are_told_at_once_and_nobody_is_invited(client: TestClient
     assert "Line 4: “anna@example.org” stands in line 1 already." in told
     assert "at most 200 are invited at once" in many.json()["detail"]
     assert invited(session) == []
+
+
+def test_of_many_bad_lines_the_first_are_told(
+    client: TestClient, browser: Browser, ada: User, session: Session
+) -> None:
+    browser.sign_in(ada.email)
+
+    some = client.post("/api/v1/invitations/several", json={"addresses": ["bad"] * 22})
+    one_more = client.post("/api/v1/invitations/several", json={"addresses": ["bad"] * 21})
+    page = browser.send(PATH, page="/people", addresses="x\n" * 20_000, role="annotator")
+
+    assert re.findall(r"Line (\d+)", some.json()["detail"]) == [str(line) for line in range(1, 21)]
+    assert some.json()["detail"].endswith(". 2 further lines cannot be used, either.")
+    assert one_more.json()["detail"].endswith(". 1 further line cannot be used, either.")
+    assert page.status_code == 422
+    assert "There are 20000 addresses, and at most 200 are invited at once." in page.text
+    assert "Line 1" not in page.text
+    assert invited(session) == []
+
+
+@pytest.mark.dialects
+def test_who_invites_and_the_accounts_are_looked_up_once(session: Session, admin: User) -> None:
+    seen: list[str] = []
+    bind = session.get_bind()
+    event.listen(bind, "before_cursor_execute", lambda *given: seen.append(given[2]))
+
+    made = accounts.invite_several(
+        session, [f"p{n}@example.org" for n in range(5)], role=Role.ANNOTATOR, by=admin, now=utc_now()
+    )
+
+    assert len(made) == 5
+    assert sum(one.startswith("SELECT") for one in seen) == 2
 
 
 def test_the_page_shows_each_address_with_its_link_once(

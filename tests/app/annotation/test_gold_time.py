@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import service
-from app.annotation.models import Answer, AnswerValue
+from app.annotation.models import Answer, AnswerValue, Lease
 from tests import annotators
 from tests.app.annotation.test_gold import fixed_chance, gold_of, golden
 from tests.factories import NOW, answer, make_campaign, questions_of
@@ -54,6 +54,30 @@ def test_answers_to_known_pictures_use_up_time_like_all_others(
     assert set(map(tuple, session.execute(again_at_once))) == {(0, True)}
     drawn = select(func.count()).where(Answer.superseded_at.is_(None), Answer.question_id.not_in(known))
     assert service.progress(session, campaign, now=NOW).counts.total == session.scalar(drawn)
+
+
+@pytest.mark.dialects
+def test_putting_known_pictures_beside_another_question_is_no_round_trip_of_its_own(
+    session: Session, admin: User, annotator: User
+) -> None:
+    campaign = golden(session, admin)
+    held = [item.id for item in annotators.lease(session, campaign, count=20, by=annotator, now=NOW)]
+    known = gold_of(session, held)
+    beside = select(Lease.question_id, Lease.beside_id).where(Lease.question_id.in_(known))
+    before = {row.question_id: row.beside_id for row in session.execute(beside)}
+    answered = before[max(known, key=held.index)]
+    assert answered is not None
+    alone: list[str] = []
+    event.listen(session.get_bind(), "before_cursor_execute", lambda *given: alone.append(given[2]))
+
+    given = service.SubmittedAnswer(answered, AnswerValue.NO, 900, uuid4())
+    annotators.submit(session, campaign, [given], by=annotator, now=NOW + SECOND)
+
+    assert not any("beside_id" in one and one.startswith("UPDATE") for one in alone)
+    after = {row.question_id: row.beside_id for row in session.execute(beside)}
+    assert {id_ for id_ in known if before[id_] == answered} == {
+        id_ for id_ in known if before[id_] != after[id_]
+    }
 
 
 def test_the_pace_is_told_per_hundred_questions_and_moves_by_nothing_else(

@@ -367,3 +367,19 @@ class TestStanding:
 
         assert found == [(0, 10), (0, 10), (0, 8), (0, 7)]  # few are counted each time
         assert service.standing(session, campaign, by=annotator).waiting == 6
+
+    def test_what_is_asked_of_nobody_makes_no_many(
+        self, session: Session, annotator: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("app.fast.leasing.FEW", 8)
+        monkeypatch.setattr("app.fast.leasing.never_asked", lambda *_: 2)
+        campaign = make_campaign(session, examples=10)
+        found = []
+        for question in questions_of(session, campaign)[::-1][:2]:
+            _, leased = FAST.lease(session, campaign.id, count=1, by=annotator, now=NOW)
+            found.append(leased.standing.waiting)
+            answer(session, campaign, question.id, "no")
+
+        _, leased = FAST.lease(session, campaign.id, count=1, by=annotator, now=NOW)
+
+        assert [*found, leased.standing.waiting] == [8, 7, 6]

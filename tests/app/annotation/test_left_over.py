@@ -1,21 +1,32 @@
 """Questions that are left over are counted anew in small campaigns, and seldom in large ones."""
 
+import random
 from collections.abc import Iterator
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from app.accounts.models import User
 from app.annotation import left_to_ask, service
-from app.annotation.left_to_ask import HOLDS, SAME_HOLDS, left_over
-from app.annotation.models import Question
+from app.annotation.left_to_ask import (
+    HOLDS,
+    SAME_HOLDS,
+    count_left_over,
+    is_asked_of_all,
+    left_over,
+    people_at_work,
+)
+from app.annotation.models import AnswerValue, Question
 from app.annotation.service import KnownPicture
 from app.campaigns.confirming import Confirming
 from app.campaigns.models import Campaign, PricePer
 from app.labels.deriving import derive
 from app.quality import service as quality
+from tests import annotators
 from tests.app.annotation.test_gold_sparing import drawn_of, meet
 from tests.factories import NOW, answer, make_campaign, make_user, questions_of
 
@@ -98,10 +109,56 @@ def test_what_all_at_work_differ_about_is_left_to_the_review(
     assert found.to_go == 0
     assert found.cost is not None
     assert found.cost.to_go == 0
-    assert not derive(session, campaign.id).is_unfinished
+    assert derive(session, campaign.id).is_unfinished, "its weights make up for what is left over"
     in_review = [(one.id, one.may_be_asked) for one in quality.open_questions(session, campaign)]
     # Between two classes the majority of three is a label; else nothing follows yet.
     assert in_review == ([] if len(classes) == 2 else [(first.id, False)])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_both_ways_to_tell_what_is_left_over_agree(session: Session, seed: int) -> None:
+    """Of small campaigns in which people of chance say things of chance, some without a look."""
+    chance = random.Random(seed)
+    campaign = make_campaign(
+        session,
+        examples=4,
+        class_names=("cat", "dog", "owl")[: chance.choice((2, 3))],
+        confirm_yes=chance.random() < 1 / 2,
+        overlap=chance.choice((1, 1, 2)),
+    )
+    campaign.least_card_ms = 200
+    session.flush()
+    people = [make_user(session) for _ in range(chance.randint(1, 4))]
+    for now in (NOW + timedelta(minutes=minute) for minute in range(5 * len(people))):
+        person = chance.choice(people)
+        held = annotators.lease(session, campaign, count=1, by=person, now=now)
+        value = AnswerValue(chance.choice(("yes", "no", "no", "unsure", "unusable")))
+        given = [
+            service.SubmittedAnswer(one.id, value, chance.choice((10, 10, 900)), uuid4()) for one in held
+        ]
+        annotators.submit(session, campaign, given, by=person, now=now + timedelta(seconds=2))
+        session.expire_all()
+
+        at_work = people_at_work(session, campaign.id)
+        by_question = select(Question.id).where(
+            Question.campaign_id == campaign.id, Question.is_waiting, is_asked_of_all(Question.id, at_work)
+        )
+        if at_work:
+            assert count_left_over(session, campaign, at_work) == len(session.scalars(by_question).all())
+
+
+def test_what_everybody_answered_without_a_look_is_left_over(session: Session) -> None:
+    campaign = make_campaign(session, examples=2)
+    campaign.least_card_ms = 200
+    session.flush()
+    for _ in range(3):
+        person = make_user(session)
+        for question in questions_of(session, campaign):
+            answer(session, campaign, question.id, by=person, response_ms=10)
+
+    found = service.progress(session, campaign, now=NOW)
+
+    assert (found.waiting, found.left_over) == (0, 2)
 
 
 def test_what_one_of_two_at_work_could_not_tell_waits_for_the_other(

@@ -139,6 +139,23 @@ class TestArrays:
         classes = found.labels.classes
         assert found.labels.weights.tolist() == pytest.approx([expected[c] for c in classes.tolist()])
 
+    def test_what_all_at_work_cannot_tell_is_made_up_for_and_told(self, session: Session) -> None:
+        campaign = make_campaign(session, examples=12)
+        person = make_user(session)
+        first, *others = questions_of(session, campaign)
+        for question in others:
+            answer(session, campaign, question.id, "no", by=person)
+        before = labelling.derive(session, campaign.id)
+
+        answer(session, campaign, first.id, "unsure", by=person)
+
+        found = labelling.derive(session, campaign.id)
+        assert before.is_unfinished
+        assert found.is_unfinished, "nobody at work is left to ask, and the weights make up for it"
+        factors = labelling.class_factors(session, campaign.id)[0]
+        assert factors[first.candidate_class] > 1
+        assert set(found.labels.weights) == set(factors.astype(np.float32))
+
     def test_say_how_many_answers_are_simulated(self, session: Session) -> None:
         campaign = make_campaign(session)
         rows = questions_of(session, campaign)

@@ -101,6 +101,7 @@ def test_who_is_paused_is_told_how_to_end(
 
     assert "return your submission there" in told
     assert "1 of 2 answers count" in told
+    assert "not yet, and nothing more is asked of them" in members_page(client, campaign)
 
 
 @pytest.mark.dialects

@@ -92,6 +92,14 @@ class TestMinutes:
             assert [title for title, path in paths.items() if not path] == [own]
             assert all(64 <= x <= 624 and 16 <= y <= 336 for line in dots.values() for x, y in line)
 
+    def test_what_took_no_minutes_is_left_out_of_the_drawing_alone(self) -> None:
+        runs = [Point(0.0, 0, 0.7, 0.7, 0.7, 1), Point(2.0, 120, 0.8, 0.8, 0.8, 1)]
+        for task in minutes_of(card=1.0, page=None, kway=4.2, runs=runs):
+            own = drawing_of(task).lines[-1]
+
+            assert len(own.dots) == len(own.bars) == 1
+            assert task.lines[-1].points == tuple(runs)
+
     def test_it_is_told_when_each_way_came_near_the_best(self) -> None:
         tasks = {task.looks: task for task in minutes_of(card=1.0, page=None, kway=4.2)}
         photographs = tasks["photographs"]
@@ -161,6 +169,19 @@ class TestRoutes:
             "Each grey dot is a run of this campaign, by all the answers that it had, at 2.00 s each" in page
         )
         assert "a dot each" in page
+
+    def test_a_run_on_imports_alone_stands_in_the_table(
+        self, client: TestClient, session: Session, storage: Storage
+    ) -> None:
+        run = make_run(session, storage, state="succeeded")
+        run.snapshot_facts = {**run.snapshot_facts, "answers": 0, "imported": 120}
+        run.trials[0].target_accuracy = 0.7
+        session.commit()
+
+        page = client.get(f"/campaigns/{run.campaign_id}/plan")
+
+        assert page.status_code == 200
+        assert f'<th scope="row">Run {run.number}, ' in page.text
 
     def test_a_measured_time_says_over_which_answers(self, client: TestClient, session: Session) -> None:
         campaign = make_campaign(session, examples=5)
