@@ -90,11 +90,9 @@ def test_who_answered_something_ends_with_a_code_of_its_own_and_who_did_not_is_t
 
 
 @pytest.mark.dialects
-@pytest.mark.parametrize(
-    ("value", "response_ms"), [("unsure", 5), ("no", 5)], ids=["untold", "told"]
-)
+@pytest.mark.parametrize(("value", "response_ms"), [("unsure", 5), ("no", 5)], ids=["untold", "told"])
 def test_who_throws_questions_away_is_told_to_return(
-    browser: TestClient, session: Session, campaign: Campaign, link: str, value: str, response_ms: int
+    *, browser: TestClient, session: Session, campaign: Campaign, link: str, value: str, response_ms: int
 ) -> None:
     begin(browser, link)
     answer(browser, campaign, 1)
