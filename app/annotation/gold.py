@@ -35,6 +35,7 @@ from app.journal.models import Action
 from clarinet.files.names import NO_LABEL, numbers_among
 
 CHUNK = 500
+ASKED_OF_EACH = 2  # questions about a known picture: one where yes is right, one where no is
 # A literal because PostgreSQL uses no partial index for a value that it does not know.
 _IS_GOLD = Question.purpose == literal_column("'gold'")
 # Ids of gold questions and of their examples, and how many others may not be asked about these any more (-1:
@@ -175,6 +176,17 @@ def gold_count(session: Session, campaign_id: UUID) -> int:
         Question.campaign_id == campaign_id, Question.purpose == Purpose.GOLD
     )
     return session.scalar(count) or 0
+
+
+def gold_lasts(campaign: Campaign, pictures: int) -> int | None:
+    """After about how many answers a person has met so many known pictures, at most; None: it has no end.
+
+    The share is the same from the first answer on, and each comes as often as any other picture.
+    """
+    met = pictures * min(campaign.rounds, ASKED_OF_EACH)
+    if not met or not campaign.gold_share or met >= campaign.gold_share * campaign.question_count:
+        return None
+    return round(met / campaign.gold_share)
 
 
 def lots(campaign: LockedCampaign, count: int) -> list[bool]:

@@ -22,7 +22,7 @@ from app.datasets.models import Example
 LAST = 200  # answers that one can look at and change
 STEP = 100  # questions per figure of agreement, and of pace
 PACE_MS = 100  # as exactly as the pace is told
-LEAST_PAIRS = 10  # answers of others; fewer say nothing, and too much of single ones
+LEAST_JUDGED = 20  # that others answered, too; fewer say nothing, and too much of single ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class OwnFigures:
     counts: dict[AnswerValue, int]
     mean_ms: float | None  # of the first answers to the first questions, a multiple of STEP
     agreement: float | None  # share of others' answers to the same questions that say the same; None: too few
-    agreement_over: int  # first questions that it is of: a multiple of STEP
+    agreement_over: int  # first questions among which these are: a multiple of STEP
+    agreement_judged: int  # of these, how many others answered, too; 0 where that is too few
 
     @property
     def total(self) -> int:
@@ -62,8 +63,7 @@ def own_figures(session: Session, campaign: Campaign, *, by: User) -> OwnFigures
         .group_by(Answer.value)
     ).all()
     counts = dict.fromkeys(AnswerValue, 0) | {row[0]: row[1] for row in rows}
-    agreement, over = _agreement(session, campaign.id, by)
-    return OwnFigures(counts, _pace(session, campaign.id, by), agreement, over)
+    return OwnFigures(counts, _pace(session, campaign.id, by), *_agreement(session, campaign.id, by))
 
 
 def _first_answers(campaign_id: UUID, by: User) -> Select[int, datetime]:
@@ -94,16 +94,20 @@ def _pace(session: Session, campaign_id: UUID, by: User) -> float | None:
     return float(round(int(total) / over / PACE_MS) * PACE_MS)
 
 
-def _agreement(session: Session, campaign_id: UUID, by: User) -> tuple[float | None, int]:
+def _agreement(session: Session, campaign_id: UUID, by: User) -> tuple[float | None, int, int]:
     mine = _first_answers(campaign_id, by)
     given = session.scalar(select(func.count()).select_from(mine.subquery())) or 0
     over = given // STEP * STEP
     if not over:
-        return None, 0
+        return None, 0, 0
     last_id, at = session.execute(mine.offset(over - 1).limit(1)).one()
     own, other = aliased(Answer), aliased(Answer)
-    same, pairs = session.execute(
-        select(func.count().filter(own.value == other.value), func.count())
+    same, pairs, judged = session.execute(
+        select(
+            func.count().filter(own.value == other.value),
+            func.count(),
+            func.count(own.question_id.distinct()),
+        )
         .select_from(own)
         .join(Question, Question.id == own.question_id)
         .join(other, other.question_id == own.question_id)
@@ -124,7 +128,7 @@ def _agreement(session: Session, campaign_id: UUID, by: User) -> tuple[float | N
             ),
         )
     ).one()
-    return (same / pairs if pairs >= LEAST_PAIRS else None), over
+    return (same / pairs, over, judged) if judged >= LEAST_JUDGED else (None, over, 0)
 
 
 def picture_shown_to(user: User, campaign: Campaign) -> ColumnElement[bool]:

@@ -315,9 +315,10 @@ class OwnAnswersRead(Output):
 class OwnFiguresRead(Output):
     """My answers in a campaign.
 
-    `agreement` is the share of others' answers to the same questions that said the same, over the first
-    `agreement_over` questions that I answered. It moves once per hundred questions, and nothing else moves
-    it: no undo, no change, nobody's later answer. Null where too few people answered the same.
+    `agreement` is the share of others' answers to the same questions that said the same, over those
+    `agreement_judged` of the first `agreement_over` questions that I answered which others answered, too. It
+    moves once per hundred questions, and nothing else moves
+    it: no undo, no change, nobody's later answer. Null, and of 0, where others answered too few.
     """
 
     answers: AnswerCounts
@@ -327,6 +328,7 @@ class OwnFiguresRead(Output):
     )
     agreement: float | None
     agreement_over: int
+    agreement_judged: int
 
     @classmethod
     def of(cls, figures: OwnFigures) -> "OwnFiguresRead":
@@ -336,4 +338,5 @@ class OwnFiguresRead(Output):
             mean_ms=figures.mean_ms,
             agreement=figures.agreement,
             agreement_over=figures.agreement_over,
+            agreement_judged=figures.agreement_judged,
         )

@@ -8,7 +8,7 @@ from app.annotation.beside_classes import (
     stands_beside_class,
 )
 from app.annotation.changing import change_answer, change_shown_answer
-from app.annotation.gold import KnownPicture, gold_count, mark_known, some_known
+from app.annotation.gold import KnownPicture, gold_count, gold_lasts, mark_known, some_known
 from app.annotation.holding import LeasedQuestion, end_leases_of_strangers
 from app.annotation.leasing import (
     Leased,
@@ -60,6 +60,7 @@ __all__ = [
     "end_leases_of_strangers",
     "finished_questions",
     "gold_count",
+    "gold_lasts",
     "has_more",
     "is_asked_of_all",
     "is_paused",

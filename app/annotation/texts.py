@@ -31,7 +31,10 @@ def screen_texts(class_language: str) -> dict[str, str | list[str]]:
         "unusable": _("cannot be used"),
         "own": _("{yes} yes, {no} no, {unsure} can't tell, {unusable} cannot be used."),
         "own_pace": _("{seconds} s an answer."),
-        "own_agreement": _("Others said the same in {percent} % of your first {count} answers."),
+        "own_agreement": _(
+            "Others answered {judged} of your first {count} questions, too; {percent} % of their answers say "
+            "the same."
+        ),
         "practice": _several("{count} picture to practise", "{count} pictures to practise"),
         "practice_card": _("Practice, {number} of {all}"),
         "practice_detail": _("After each you are told what is right. They do not count."),

@@ -124,7 +124,8 @@ def import_labels(
 def read_imports(campaign: CampaignDep, user: CurrentUser, session: SessionDep) -> ImportsRead:
     """What was imported into the campaign, newest first."""
     found = service.imports_of(session, campaign, by=user)
-    return ImportsRead(items=[ImportRead.model_validate(item) for item in found])
+    not_counting = service.not_counting(session, campaign)
+    return ImportsRead(items=[ImportRead.of(item, not_counting) for item in found])
 
 
 @router.get("/campaigns/{campaign_id}/imports/disagreements")
@@ -141,13 +142,12 @@ def read_disagreements(campaign: CampaignDep, user: CurrentUser, reading: Readin
     )
 
 
-@router.get("/campaigns/{campaign_id}/imports/{import_id}", response_model=ImportRead)
+@router.get("/campaigns/{campaign_id}/imports/{import_id}")
 @admin_only
-def read_import(
-    campaign: CampaignDep, import_id: UUID, user: CurrentUser, session: SessionDep
-) -> LabelImport:
+def read_import(campaign: CampaignDep, import_id: UUID, user: CurrentUser, session: SessionDep) -> ImportRead:
     """One import and where it stands; of one that failed, every line that could not be taken."""
-    return service.get_import(session, campaign.id, import_id, by=user)
+    found = service.get_import(session, campaign.id, import_id, by=user)
+    return ImportRead.of(found, service.not_counting(session, campaign))
 
 
 @router.delete("/campaigns/{campaign_id}/imports/{import_id}", status_code=status.HTTP_204_NO_CONTENT)

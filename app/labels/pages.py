@@ -16,7 +16,7 @@ from app.clock import utc_now
 from app.deps import CurrentUser, FormDep, ReadingDep, SessionDep, StorageDep
 from app.labels import service
 from app.labels.errors import AlreadyImported, BadImport
-from app.labels.schemas import file_of_form, keep_file
+from app.labels.schemas import ImportRead, file_of_form, keep_file
 from app.pages import render, see_other
 from app.quality.service import is_large
 
@@ -91,13 +91,18 @@ def _page(
     is_whole = not request.headers.get("hx-request")
     asks = is_whole and is_large(campaign) and not differing and service.has_imports(session, campaign)
     found = service.disagreements(session, campaign, by=user) if is_whole and not asks else None
+    imports = service.imports_of(session, campaign, by=user)
+    not_counting = service.not_counting(session, campaign)
     return render(
         request,
         "labels/imports.html",
         fragment="labels/_imports.html",
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
-        imports=service.imports_of(session, campaign, by=user),
+        imports=imports,
+        later={
+            item.id: read.left_out_later for item in imports if (read := ImportRead.of(item, not_counting))
+        },
         errors=errors or {},
         disagreements=found.named if found else [],
         differing=service.words_of(found) if found else "",

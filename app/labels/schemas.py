@@ -1,5 +1,6 @@
 """What the routes of imports accept and return."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -100,9 +101,20 @@ class ImportRead(Output):
     unusable: int
     known: int = Field(description="of these answers, how many other imports of the campaign had said")
     left_out: int = Field(
-        description="further answers, of people who contradict themselves about the picture"
+        description="further answers, of people who contradict themselves about the picture, when it was read"
+    )
+    left_out_later: int = Field(
+        default=0,
+        description="of the answers above, how many count nothing now: who gave them contradicts themselves "
+        "in a later import; taken back, it leaves them counting",
     )
     created_at: datetime
+
+    @classmethod
+    def of(cls, item: LabelImport, not_counting: Mapping[UUID, int]) -> "ImportRead":
+        """As it counts now: `not_counting` by the ids of imports."""
+        later = max(0, not_counting.get(item.id, 0) - item.left_out)
+        return cls.model_validate(item).model_copy(update={"left_out_later": later})
 
 
 class DisagreementRead(Output):

@@ -24,6 +24,7 @@ from app.labels.importing.accepting import (
 )
 from app.labels.importing.rows import read_rows
 from app.labels.importing.settling import MEND, Settled, settle
+from app.labels.importing.statements import not_counting
 from app.labels.importing.storing import (
     Before,
     Pictures,
@@ -56,6 +57,7 @@ __all__ = [
     "insert_answers",
     "labels",
     "no_picture",
+    "not_counting",
     "read_rows",
     "require_labels",
     "settle",

@@ -18,8 +18,8 @@ class Ending(enum.StrEnum):
 
     NOT_YET = "not-yet"
     CODE = "code"  # enough was answered
-    EARLY_CODE = "early-code"  # something was, and nothing is left to ask them
-    RETURN = "return"  # nothing that counts, and nothing more comes: they return the submission
+    EARLY_CODE = "early-code"  # something was, with a look at most of it, and nothing is left to ask them
+    RETURN = "return"  # less, and nothing more comes: they return the submission
 
 
 def shortages(
@@ -72,12 +72,16 @@ def may_come(session: Session, campaign: Campaign, user_id: UUID) -> bool:
 
 
 def ending(session: Session, campaign: Campaign, user_id: UUID, completion: Completion) -> Ending:
-    """How an outside worker's visit ends who is so far by the link by which they came last."""
+    """How an outside worker's visit ends who is so far by the link by which they came last.
+
+    Whoever throws questions away, answering faster than they look or always that they cannot tell, runs out
+    of them by themselves: that is no early end.
+    """
     if completion.code is not None:
         return Ending.CODE
     if may_come(session, campaign, user_id):
         return Ending.NOT_YET
-    is_paid = completion.answers > 0 and not annotation.is_paused(session, campaign.id, user_id)
+    is_paid = completion.looked_at_most and not annotation.is_paused(session, campaign.id, user_id)
     return Ending.EARLY_CODE if is_paid else Ending.RETURN
 
 

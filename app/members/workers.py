@@ -58,7 +58,7 @@ class ShownWorker:
 class Completion:
     """How far an outside worker is by one link; `code` is None until they are done.
 
-    `early_code` is for whom nothing is left to ask before they are.
+    `early_code` is for whom nothing is left to ask before they are, though they looked at most of it.
     """
 
     answers: int
@@ -66,6 +66,7 @@ class Completion:
     untold_most: int  # of these may say no more than that nobody can tell, or that a picture cannot be used
     code: str | None
     early_code: str
+    looked_at_most: bool  # whether most answers count, of those by this link and of all here
 
 
 def make_link(
@@ -111,7 +112,7 @@ def make_link(
 
 
 def early_code(link: WorkerLink) -> str:
-    """What an outside worker hands in who answered something before nothing was left to ask.
+    """What an outside worker hands in who looked, and answered something, before nothing was left to ask.
 
     Another one than the link's code, so that the platform tells both apart. It follows from the row: who
     comes by the link knows its secret alone, and not its id.
@@ -315,19 +316,23 @@ def completions(session: Session, campaign: Campaign, user: User) -> list[Comple
     visits = _visits()
     visited = select(visits.c.link_id).where(visits.c.user_id == user.id)
     rows = session.execute(
-        select(WorkerLink, _counts(given))
+        select(WorkerLink, _counts(given), func.coalesce(given.c.given, 0))
         .outerjoin(given, given.c.link_id == WorkerLink.id)
         .where(WorkerLink.id.in_(visited))
         .order_by(WorkerLink.id == worker.link_id, WorkerLink.created_at, WorkerLink.id)
     ).all()
-    found = [_completion(link, answers) for link, answers in rows]
+    counted, in_all = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    found = [
+        _completion(link, answers, is_most=2 * answers > by_link and 2 * counted > in_all)
+        for link, answers, by_link in rows
+    ]
     return [one for one in found[:-1] if one.code is not None] + found[-1:]
 
 
-def _completion(link: WorkerLink, answers: int) -> Completion:
+def _completion(link: WorkerLink, answers: int, *, is_most: bool) -> Completion:
     code = link.code if answers >= link.answers_needed else None
     most = link.answers_needed // UNTOLD_PART
-    return Completion(answers, link.answers_needed, most, code, early_code(link))
+    return Completion(answers, link.answers_needed, most, code, early_code(link), is_most)
 
 
 def _visits() -> Subquery:
@@ -344,9 +349,9 @@ def _visits() -> Subquery:
 
 
 def _given(campaign_id: UUID, user_id: UUID | None = None) -> Subquery:
-    """Answers that stand and are not faster than anybody can look, by person and link: yes and no, and all
-    others."""
-    is_told = Answer.value.in_(OF_CLASS)
+    """Answers that stand, by person and link: yes and no, and others, that are not faster than anybody can
+    look; and all of them."""
+    is_told, is_looked = Answer.value.in_(OF_CLASS), ~Answer.is_hasty
     earlier = aliased(Answer)
     first = (
         select(func.min(earlier.created_at))
@@ -364,12 +369,13 @@ def _given(campaign_id: UUID, user_id: UUID | None = None) -> Subquery:
         select(
             Answer.user_id,
             visits.c.link_id,
-            func.count().filter(is_told).label("told"),
-            func.count().filter(not_(is_told)).label("untold"),
+            func.count().filter(is_told, is_looked).label("told"),
+            func.count().filter(not_(is_told), is_looked).label("untold"),
+            func.count().label("given"),
         )
         .join(Question, Question.id == Answer.question_id)
         .join(visits, visit)
-        .where(Question.campaign_id == campaign_id, Answer.superseded_at.is_(None), ~Answer.is_hasty, *who)
+        .where(Question.campaign_id == campaign_id, Answer.superseded_at.is_(None), *who)
         .group_by(Answer.user_id, visits.c.link_id)
         .subquery()
     )

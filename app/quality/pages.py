@@ -133,12 +133,14 @@ def _to_people(request: Request, campaign: Campaign) -> Response:
 
 def _people_page(request: Request, session: Session, campaign: Campaign, errors: dict[str, str]) -> Response:
     people, claims = service.people_and_claims(session, campaign)
+    known = annotation.gold_count(session, campaign.id)
     return render(
         request,
         "quality/people.html",
         status=status.HTTP_422_UNPROCESSABLE_CONTENT if errors else status.HTTP_200_OK,
         campaign=campaign,
-        gold_pictures=annotation.gold_count(session, campaign.id),
+        gold_pictures=known,
+        gold_lasts=annotation.gold_lasts(campaign, known),
         people=people,
         claims=claims,
         is_large=service.is_large(campaign),

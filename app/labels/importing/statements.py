@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from uuid import UUID
 
-from sqlalchemy import CTE, Subquery, and_, case, distinct, func, or_, select
+from sqlalchemy import CTE, Subquery, and_, case, distinct, exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from app.annotation import service as annotation
@@ -53,6 +53,37 @@ def contradicting(said: CTE, *, num_classes: int) -> Subquery:
         )
         .subquery("contradicting")
     )
+
+
+def not_counting(session: Session, campaign: Campaign) -> dict[UUID, int]:
+    """How much of each import that counts is yes or no and yet counts nothing now, by its id; 0 left out.
+
+    Who gave it contradicts themselves about the picture, be it in a later import. Such files are taken only
+    where something is left out, so that a campaign without one is asked nothing more.
+    """
+    here = LabelImport.campaign_id == campaign.id, LabelImport.state == ImportState.READY
+    if not session.scalar(select(exists().where(*here, LabelImport.left_out > 0))):
+        return {}
+    bad = contradicting(statements(campaign.id), num_classes=campaign.num_classes)
+    each = (
+        select(
+            ImportedAnswer.import_id,
+            ImportedAnswer.example_id,
+            ImportedAnswer.candidate_class,
+            ImportedAnswer.value,
+            ImportedAnswer.annotator,
+        )
+        .join(LabelImport, LabelImport.id == ImportedAnswer.import_id)
+        .join(
+            bad,
+            and_(bad.c.example_id == ImportedAnswer.example_id, bad.c.annotator == ImportedAnswer.annotator),
+        )
+        .where(*here, ImportedAnswer.value.in_(OF_CLASS))
+        .distinct()
+        .subquery()
+    )
+    rows = session.execute(select(each.c.import_id, func.count()).group_by(each.c.import_id))
+    return {row[0]: row[1] for row in rows}
 
 
 def imported_labels(session: Session, campaign: Campaign) -> Iterator[LabelRow]:

@@ -7,9 +7,9 @@ const TENTHS = new Intl.NumberFormat(document.documentElement.lang, { minimumFra
 export async function tell(main, say) {
   const response = await fetch(main.dataset.figuresUrl, { headers: { Accept: "application/json" }, credentials: "same-origin" });
   if (!response.ok) return;
-  const { answers, mean_ms: ms, agreement, agreement_over: count } = await response.json();
+  const { answers, mean_ms: ms, agreement, agreement_over: count, agreement_judged: judged } = await response.json();
   const sentences = [say("own", answers)];
   if (ms !== null) sentences.push(say("own_pace", { seconds: TENTHS.format(ms / 1000) }));
-  if (agreement !== null) sentences.push(say("own_agreement", { percent: Math.round(PERCENT * agreement), count }));
+  if (agreement !== null) sentences.push(say("own_agreement", { percent: Math.round(PERCENT * agreement), count, judged }));
   for (const place of main.querySelectorAll("[data-own]")) place.textContent = sentences.join(" ");
 }

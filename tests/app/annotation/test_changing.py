@@ -211,7 +211,7 @@ class TestFigures:
     @pytest.fixture(autouse=True)
     def _small_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("app.annotation.own.STEP", 4)
-        monkeypatch.setattr("app.annotation.own.LEAST_PAIRS", 2)
+        monkeypatch.setattr("app.annotation.own.LEAST_JUDGED", 2)
 
     def test_agreement_moves_by_steps_alone(self, session: Session) -> None:
         campaign = make_campaign(session, examples=9)
@@ -226,7 +226,7 @@ class TestFigures:
 
         answer(session, campaign, ids[3], "yes", by=me)
         reached = service.own_figures(session, campaign, by=me)
-        assert (reached.agreement, reached.agreement_over) == (0.5, 4)
+        assert (reached.agreement, reached.agreement_over, reached.agreement_judged) == (0.5, 4, 4)
 
         annotators.undo(session, campaign, by=me, now=NOW)
         change(session, campaign, ids[0], "yes", me)
@@ -236,6 +236,29 @@ class TestFigures:
 
         assert (after.agreement, after.agreement_over) == (0.5, 4)
         assert after.counts == {"yes": 2, "no": 1, "unsure": 0, "unusable": 0}
+
+    def test_agreement_is_told_of_what_others_answered_and_not_where_that_is_little(
+        self, session: Session
+    ) -> None:
+        """Two people answered one of mine: two answers of others, and yet one question."""
+        campaign = make_campaign(session, examples=8)
+        me = make_user(session)
+        ids = [question.id for question in questions_of(session, campaign)]
+
+        def said() -> tuple[float | None, int, int]:
+            figures = service.own_figures(session, campaign, by=me)
+            return figures.agreement, figures.agreement_over, figures.agreement_judged
+
+        answer(session, campaign, ids[0], "no")
+        answer(session, campaign, ids[0], "no")
+        for id_ in ids[:4]:
+            answer(session, campaign, id_, "no", by=me)
+        assert said() == (None, 4, 0)
+        for id_, value in zip(ids[4:7], ["no", "yes", "no"], strict=True):
+            answer(session, campaign, id_, value)
+        for id_ in ids[4:]:
+            answer(session, campaign, id_, "no", by=me)
+        assert said() == (0.8, 8, 4)
 
     def test_known_pictures_are_counted_and_agree_with_nobody(self, session: Session, admin: User) -> None:
         campaign = make_campaign(session)

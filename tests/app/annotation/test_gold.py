@@ -353,6 +353,7 @@ def test_the_page_shows_people_and_works_without_javascript(
     assert "1 person is paused here" in client.get(here, headers=HTML).text
     assert "by known pictures" in page
     assert "100 pictures" in page
+    assert "they last each person 200 answers or so" in page
     for step in ("resume", "pause", "leave-out", "count"):
         assert client.post(f"{here}/people/{annotator.id}/{step}", headers=HTML).status_code == 303
     assert client.post(f"{here}/gold", data={"per_class": "0"}, headers=HTML).status_code == 422

@@ -125,6 +125,38 @@ class TestMixing:
         spread = (share * (1 - share) / served) ** 0.5
         assert abs(known / served - share) < 4 * spread
 
+    def test_few_have_their_share_until_they_are_spent(
+        self, session: Session, admin: User, annotator: User
+    ) -> None:
+        """They do not crowd at the beginning, and do not spare themselves for the end."""
+        share = 0.1
+        campaign = golden(session, admin, examples=600, per_class=2, gold_share=share, gold_bound=0.0)
+        lasts = service.gold_lasts(campaign, 20)
+        assert lasts == 200
+        is_known: list[bool] = []
+        for _ in range(25):
+            page = annotators.lease(session, campaign, count=20, by=annotator, now=NOW)
+            known = gold_of(session, [q.id for q in page])
+            is_known += [q.id in known for q in page]
+            given = [service.SubmittedAnswer(q.id, AnswerValue.NO, 9, uuid4()) for q in page]
+            annotators.submit(session, campaign, given, by=annotator, now=NOW)
+
+        for length in (60, 100, 140):
+            spread = (share * (1 - share) * length) ** 0.5
+            assert abs(sum(is_known[:length]) - share * length) < 4 * spread
+        assert 10 < sum(is_known) <= 20
+        assert sum(is_known[:lasts]) > 2 / 3 * sum(is_known)
+        assert sum(is_known[2 * lasts :]) <= 2
+
+    def test_what_has_no_end_is_not_told(self, session: Session, admin: User) -> None:
+        campaign = golden(session, admin, examples=100, per_class=1, gold_share=0.1)
+
+        assert service.gold_lasts(campaign, 10) is None, "all 100 questions can have their share"
+        assert service.gold_lasts(campaign, 9) == 90
+        assert service.gold_lasts(campaign, 0) is None
+        campaign.gold_share = 0.0
+        assert service.gold_lasts(campaign, 9) is None
+
     def test_without_a_share_there_is_none(self, session: Session, admin: User, annotator: User) -> None:
         campaign = golden(session, admin, gold_share=0.0)
 

@@ -1,5 +1,6 @@
 """One's own answers by API and by page."""
 
+import re
 from uuid import uuid4
 
 import pytest
@@ -47,7 +48,30 @@ def test_the_api_lists_and_changes_ones_own_and_nobody_elses(
 
     figures = annotator_client.get(f"/api/v1/campaigns/{campaign.id}/my-figures").json()
     assert figures["answers"] == {"yes": 1, "no": 0, "unsure": 0, "unusable": 0}
-    assert (figures["agreement"], figures["agreement_over"]) == (None, 0)
+    assert [figures[f"agreement{of}"] for of in ("", "_over", "_judged")] == [None, 0, 0]
+
+
+def test_the_page_says_of_how_many_answers_others_judged(
+    annotator_client: TestClient,
+    session: Session,
+    campaign: Campaign,
+    annotator: User,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.annotation.own.STEP", 3)
+    monkeypatch.setattr("app.annotation.own.LEAST_JUDGED", 2)
+    ids = [question.id for question in questions_of(session, campaign)[1:4]]
+    for id_ in ids[:2]:
+        answer(session, campaign, id_, "no")
+    for id_ in ids:
+        answer(session, campaign, id_, "no", by=annotator)
+    session.commit()
+
+    page = annotator_client.get(f"/annotate/{campaign.id}/answers", headers=HTML).text
+
+    told = re.search(r"Others answered (\d) of your first (\d) questions, too; (\d+)", page)
+    assert told
+    assert told.groups() == ("2", "3", "100")
 
 
 def test_the_page_changes_without_javascript(annotator_client: TestClient, campaign: Campaign) -> None:

@@ -97,8 +97,17 @@ def test_up_to_a_hundred_are_listed(client: TestClient, session: Session) -> Non
 def test_an_earlier_import_that_is_contradicted_is_named_and_comes_back(
     client: TestClient, session: Session, campaign: Campaign
 ) -> None:
-    send(client, campaign, b"position,class\n0,cat\n1,owl\n", name="first.csv")
+    first = send(client, campaign, b"position,class\n0,cat\n1,owl\n", name="first.csv")
     later = b"filename,class\n2c.png,dog\n0c.png,dog\n"
+    path = f"/api/v1/campaigns/{campaign.id}/imports"
+
+    def counts_nothing() -> list[int]:
+        """Of the first: read by itself, among all, and in what the page says."""
+        one = client.get(f"{path}/{first['id']}").json()
+        [listed] = [item for item in client.get(path).json()["items"] if item["id"] == first["id"]]
+        assert listed == one
+        page = client.get(f"/campaigns/{campaign.id}/imports", headers={"accept": "text/html"}).text
+        return [one["yes"], one["left_out"], one["left_out_later"], page.count("1 answer counts nothing now")]
 
     refused = send(client, campaign, later, name="later.csv")
 
@@ -110,9 +119,11 @@ def test_an_earlier_import_that_is_contradicted_is_named_and_comes_back(
     ]
     assert classes(session, campaign) == {0: (TRUE, (0,)), 1: (TRUE, (2,))}
     taken = send(client, campaign, later, name="later.csv", contradictions="leave-out")
-    assert (taken["left_out"], taken["yes"]) == (1, 1)
+    assert (taken["left_out"], taken["yes"], taken["left_out_later"]) == (1, 1, 0)
+    assert counts_nothing() == [2, 0, 1, 1]
     assert classes(session, campaign) == {1: (TRUE, (2,)), 2: (TRUE, (1,))}
-    client.delete(f"/api/v1/campaigns/{campaign.id}/imports/{taken['id']}")
+    client.delete(f"{path}/{taken['id']}")
+    assert counts_nothing() == [2, 0, 0, 0]
     assert classes(session, campaign) == {0: (TRUE, (0,)), 1: (TRUE, (2,))}
 
 

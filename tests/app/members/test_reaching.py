@@ -89,6 +89,55 @@ def test_who_answered_something_ends_with_a_code_of_its_own_and_who_did_not_is_t
     assert "0 of 2 answers count" in came
 
 
+@pytest.mark.dialects
+@pytest.mark.parametrize(("value", "response_ms"), [("unsure", 5), ("no", 5)], ids=["untold", "told"])
+def test_who_throws_questions_away_is_told_to_return(
+    *, browser: TestClient, session: Session, campaign: Campaign, link: str, value: str, response_ms: int
+) -> None:
+    begin(browser, link)
+    answer(browser, campaign, 1)
+    campaign.least_card_ms = 200
+    session.commit()
+    answer(browser, campaign, 7, value=value, response_ms=response_ms)
+
+    told = browser.get(f"/annotate/{campaign.id}/code", headers=HTML).text
+
+    assert "return your submission there" in told
+    assert "1 of 2 answers count" in told
+
+
+@pytest.mark.dialects
+def test_what_was_thrown_away_is_not_forgotten_by_another_link(
+    client: TestClient, browser: TestClient, campaign: Campaign, link: str
+) -> None:
+    begin(browser, link)
+    answer(browser, campaign, 7, value="unsure")
+    wanted = {"answers_needed": 2, "max_workers": 2}
+    made = client.post(f"/api/v1/campaigns/{campaign.id}/workers", json=wanted).json()
+    begin(browser, "/join/" + made["url"].rpartition("/")[2])
+    answer(browser, campaign, 1)
+
+    told = browser.get(f"/annotate/{campaign.id}/code", headers=HTML).text
+
+    assert "return your submission there" in told
+    assert "1 of 2 answers count" in told
+
+
+@pytest.mark.dialects
+def test_some_doubt_among_looks_keeps_the_early_code(
+    client: TestClient, browser: TestClient, campaign: Campaign
+) -> None:
+    wanted = {"answers_needed": 20, "max_workers": 2}
+    made = client.post(f"/api/v1/campaigns/{campaign.id}/workers", json=wanted).json()
+    begin(browser, "/join/" + made["url"].rpartition("/")[2])
+    answer(browser, campaign, 5)
+    answer(browser, campaign, 3, value="unsure")
+
+    told = browser.get(f"/annotate/{campaign.id}/code", headers=HTML).text
+
+    assert f'value="{made["early_code"]}"' in told
+
+
 def test_who_is_paused_is_told_how_to_end(
     client: TestClient, browser: TestClient, campaign: Campaign, link: str
 ) -> None:
