@@ -83,7 +83,8 @@ def by_filename(
     name = only_one(path, table.names, files, "the image's file")
     kind = only_one(path, table.names, ANSWERS, "the answer")
     assert name is not None  # there is one, or nobody asks
-    unread = unread_in(path, table, {name, column, *further, kind or "", "weight"})
+    used = {name, column, *further, kind or "", "weight"}
+    unread = unread_in(path, table, used, is_answered=kind is not None)
     finder, places = (
         PathFinder(filenames, by_id=has_ids),
         {file: place for place, file in enumerate(filenames)},

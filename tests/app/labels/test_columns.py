@@ -186,7 +186,7 @@ TAKEN = {
         "The column was not read: index.",
     ),
     "not specified": (
-        "position,label,camera\n0,cat,Nikon\n1,cat,not specified\n",
+        "position,label,camera\n0,cat,Nikon\n1,cat,not specified\n2,cat,Canon\n3,cat,Sony\n",
         "The column was not read: camera.",
     ),
     "of our labels": (
@@ -205,6 +205,15 @@ TAKEN = {
         "position,width,height,class\n0,9,9,cat\n",
         "The columns were not read: width, height.",
     ),
+    "what a table says of pictures and people": (
+        "position,label,split,width,annotator\n0,cat,train,640,Ada\n1,dog,test,480,Ben\n",
+        "The columns were not read: split, width.",
+    ),
+    "four values": (
+        "position,label,camera\n" + "".join(f"{at},cat,of {at}\n" for at in range(4)),
+        "The column was not read: camera.",
+    ),
+    "one value": ("position,label,camera\n0,cat,Nikon\n1,dog,Nikon\n", "The column was not read: camera."),
     "in capitals": ("POSITION,Class Name\n0,CAT\n", None),
 }
 
@@ -215,6 +224,37 @@ def test_what_is_not_read_is_named(text: str, note: str | None, tmp_path: Path) 
 
     assert (told, "; ".join(notes)) == ("", note or "")
     assert rows[0] == ("", AnswerValue.YES, 0)
+
+
+JUDGING = (
+    ("present", "absent"),
+    ("TP", "FP"),
+    ("hit", "miss"),
+    ("checked", "unchecked"),
+    ("1 - yes", "2 - no"),
+    ("match", "no match"),
+    ("tak", "nie"),
+    ("1", "2"),
+    ("0.98", "0.02"),
+    ("true positive", "false positive"),
+    ("sure", ""),
+)
+
+
+@pytest.mark.parametrize("said", JUDGING, ids="/".join)
+def test_a_column_of_two_values_may_be_an_answer_in_any_words(said: tuple[str, str], tmp_path: Path) -> None:
+    lines = "".join(f"{at},{CLASSES[at % 3]},{said[at % 2]}\n" for at in range(6))
+    answers = "".join(f"{at},{CLASSES[at % 3]},{said[at % 2]},yes\n" for at in range(6))
+
+    told, rows, _ = judged(f"position,label,v\n{lines}", tmp_path / "a")
+    taken, _, _ = judged(f"position,label,v\n{lines}", tmp_path / "b", ignored=["v"])
+    answered, _, _ = judged(f"position,label,v,answer\n{answers}", tmp_path / "c")
+
+    assert not rows
+    assert all(repr(one) in told for one in said if one), told
+    assert re.search("in the column 'v'.* call it answer.* name it in ignore_columns", told), told
+    assert taken == ""
+    assert answered == "" or "says" in answered  # what another column answers, few values do not
 
 
 # What is refused without a word on a column is taken once somebody names it.
@@ -267,6 +307,22 @@ def test_a_control_of_label_studio_is_left_out(tmp_path: Path) -> None:
     assert "name it in ignore_columns" in refused
     assert (fault, rows) == ("", [("", AnswerValue.YES, 0)])
     assert notes == ["Left out, as was asked for: 1 choice in the control 'is_not_sharp'."]
+
+
+@pytest.mark.parametrize("control", ["mistake", "error", "anti", "none_of"])
+def test_a_second_control_of_label_studio_or_one_that_denies_is_no_yes(control: str, tmp_path: Path) -> None:
+    def task(position: int, control: str) -> dict[str, object]:
+        region = {"type": "choices", "from_name": control, "value": {"choices": ["cat"]}}
+        return {"data": {"position": position}, "annotations": [{"result": [region]}]}
+
+    denied, _, _ = judged(json.dumps([task(0, control)]), tmp_path / "a")
+    second, _, _ = judged(json.dumps([task(0, "animal"), task(1, "beast")]), tmp_path / "b")
+    text = json.dumps([task(0, "animal"), task(1, "beast"), task(1, "animal")])
+    taken, rows, _ = judged(text, tmp_path / "c", ignored=["beast"])
+
+    assert "sounds like a no" in denied
+    assert "chooses in the control 'beast', and others in 'animal'; export one control" in second
+    assert (taken, len(rows)) == ("", 2)
 
 
 NO_LABELS = {
