@@ -47,9 +47,7 @@ def records_of(path: Path, table: TextTable) -> Iterator[tuple[int, dict[str, st
         raise DataError(f"{path} {bad.why}") from bad
 
 
-def unread_in(
-    path: Path, table: TextTable, used: Collection[str], *, is_answered: bool = True
-) -> list[str]:
+def unread_in(path: Path, table: TextTable, used: Collection[str], *, is_answered: bool = True) -> list[str]:
     """The columns that nobody reads, to be told of; not those that the application hands out.
 
     Raises:

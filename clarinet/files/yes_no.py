@@ -135,7 +135,9 @@ class Sayings:
 
     @property
     def sides(self) -> list[str]:
-        """The values of a column that tells its rows apart in two or three kinds, as a judgement does, whatever
-        its words; an empty cell is one. None of any other column."""
+        """The values of a column that has two or three, as a judgement has; an empty cell is one.
+
+        None of any other column.
+        """
         values = [*self.words.values(), *([""] if self.has_empty and self.words else [])]
         return values if 1 < len(values) <= _SIDES else []

@@ -143,6 +143,13 @@ REFUSED = {
         "numbers of classes run from 1 to 3, and there are 3 classes. Counted from 1, 1 is 'cat'; counted "
         "from 0, 1 is 'dog' and there is no class 3. Say first_class=1 or first_class=0",
     ),
+    **{
+        f"{column} without a 0": (
+            f"position,{column}\n0,1\n1,2\n",
+            "two ways: counted from 0, 1 is 'dog'; counted from 1, 1 is 'cat'. Say first_class=0 or",
+        )
+        for column in ("label", "class_index")
+    },
     "a name as a place": (
         "position,class_index\n0,cat\n",
         "has 'cat' in class_index, which is no whole number",
@@ -327,10 +334,10 @@ def test_a_second_control_of_label_studio_or_one_that_denies_is_no_yes(control: 
 
 NO_LABELS = {
     "a number": ("position,label\n0,2\n1,255\n2,0\n", "255", 2),
-    "a place": ("position,class_index\n0,2\n1,255\n", "255", 2),
+    "a place": ("position,class_index\n0,2\n1,255\n2,0\n", "255", 2),
     "a word": ("position,label\n0,owl\n1,Unknown\n", "unknown", 2),
     "in a further column": ("position,class_name,class_index\n0,owl,2\n1,void,255\n", "255", 2),
-    "of PyTorch": ("position,label\n0,2\n1,-100\n", "-100", 2),
+    "of PyTorch": ("position,label\n0,2\n1,-100\n2,0\n", "-100", 2),
 }
 
 
