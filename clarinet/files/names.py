@@ -275,8 +275,8 @@ def require_count_said(given: Iterable[str], class_names: Sequence[str], *, are_
     low = min(map(int, found))
     raise DataError(
         f"No number of a class is 0, which can be read in two ways: counted from 0, {low} is "
-        f"{_called(class_names, low)}; counted from 1, {low} is {class_names[low - 1]!r}. Say first_class=0 or "
-        "first_class=1, or give the names"
+        f"{_called(class_names, low)}; counted from 1, {low} is {class_names[low - 1]!r}. Say "
+        "first_class=0 or first_class=1, or give the names"
     )
 
 

@@ -243,7 +243,7 @@ def unread_columns(said: Mapping[int, Unread]) -> list[Unread]:
 
 
 def _refuse_judging(columns: Sequence[Unread], known: Collection[str]) -> None:
-    """Raise BadTable of a column that may answer in words of its own: it has two or three different values."""
+    """Raise BadTable of a column that may answer in words of its own: it has two or three values."""
     for column in columns:
         is_told = column.is_ours or (column.name in known and column.ours is None)
         counts = may_count_rows(column.name) and column.said.in_order
