@@ -15,7 +15,10 @@ class AlreadyImported(Conflict):
     title = "Imported already"
 
     def __init__(self, filename: str) -> None:
-        super().__init__(f"This very file was imported before, as {filename!r}. Nothing was stored again.")
+        super().__init__(
+            f"This very file was imported before, as {filename!r}. Nothing was stored again. To have it read "
+            "otherwise, take that import back first."
+        )
 
 
 class ImportNotFound(NotFound):

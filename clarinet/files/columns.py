@@ -31,6 +31,8 @@ OF_POSITIONS: Mapping[str, re.Pattern[str]] = {
 }
 OURS = {**HANDED_OUT, **OF_POSITIONS}
 NEARLY = {"answers": "answer"}  # ours, and nearly what others call another column
+# What is told of a picture or of who labelled it, whatever it says: few different values answer nothing.
+BESIDE_LABELS = frozenset({"annotator", "purpose", "split", "subset", "width", "height", "channels", "depth"})
 # What is called so counts the rows, if its cells do.
 _COUNTS = {"", "id", "image_id", "index", "idx", "nr", "row", "line", "number"}
 _OF_PANDAS = re.compile(r"unnamed:_\d+")  # an index that was written without a name and read again

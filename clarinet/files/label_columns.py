@@ -47,14 +47,16 @@ def records_of(path: Path, table: TextTable) -> Iterator[tuple[int, dict[str, st
         raise DataError(f"{path} {bad.why}") from bad
 
 
-def unread_in(path: Path, table: TextTable, used: Collection[str]) -> list[str]:
+def unread_in(path: Path, table: TextTable, used: Collection[str], *, is_answered: bool = True) -> list[str]:
     """The columns that nobody reads, to be told of; not those that the application hands out.
 
     Raises:
-        DataError: one of them says yes or no, or has no name.
+        DataError: one of them says yes or no, or has no name; or where no column `is_answered`, one may say
+            so in words of its own.
     """
     try:
-        return [column.shown for column in table.unread(used, OURS) if not column.is_ours]
+        columns = table.unread(used, OURS, judges=None if is_answered else KNOWN)
+        return [column.shown for column in columns if not column.is_ours]
     except BadTable as bad:
         raise DataError(f"{path} {bad.why}") from bad
 

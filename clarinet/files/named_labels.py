@@ -24,9 +24,9 @@ from clarinet.files.names import (
     NO_LABEL,
     class_numbers,
     classes_in_order,
-    counted_from_0_told,
     in_a_row,
     named_by_numbers_told,
+    require_count_said,
 )
 from clarinet.files.no_class import odd_number
 from clarinet.files.tables import unguarded
@@ -68,7 +68,7 @@ def by_filename(
         path: the table.
         filenames: what the file of each image is called, by its place.
         class_names: the classes; empty takes those of the table.
-        first_class: from which number the table counts classes; None: from 0, if that can be.
+        first_class: from which number the table counts classes; None: from 0, if that alone can be.
         ignored: columns that are left out.
 
     Raises:
@@ -83,7 +83,8 @@ def by_filename(
     name = only_one(path, table.names, files, "the image's file")
     kind = only_one(path, table.names, ANSWERS, "the answer")
     assert name is not None  # there is one, or nobody asks
-    unread = unread_in(path, table, {name, column, *further, kind or "", "weight"})
+    used = {name, column, *further, kind or "", "weight"}
+    unread = unread_in(path, table, used, is_answered=kind is not None)
     finder, places = (
         PathFinder(filenames, by_id=has_ids),
         {file: place for place, file in enumerate(filenames)},
@@ -101,12 +102,8 @@ def by_filename(
             "out, or call the classes by names"
         )
     numbers = _numbers(given, classes, column, first_class)
-    if (
-        first_class is None
-        and column not in NAMES
-        and (told_of := counted_from_0_told(given, classes, are_places=column == "class_index"))
-    ):
-        warnings.warn(f"{path}: {told_of}", ColumnsLeftOut, stacklevel=2)
+    if first_class is None and column not in NAMES:
+        _require_count_said(path, given, classes, column)
     for other in further:
         again = _numbers([unguarded(row[other]) for row in rows], classes, other, first_class)
         _require_alike(path, lines, (column, other), numbers, again)
@@ -163,6 +160,13 @@ def _class_columns(path: Path, columns: Sequence[str]) -> tuple[str, list[str]]:
     if not found:
         raise DataError(f"{path} lacks a column label; a table of labels has filename,label")
     return found[0], found[1:]
+
+
+def _require_count_said(path: Path, given: Sequence[str], classes: Sequence[str], column: str) -> None:
+    try:
+        require_count_said(given, classes, are_places=column == "class_index")
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
 
 
 def _numbers(given: Sequence[str], classes: Sequence[str], column: str, first: int | None) -> list[int]:

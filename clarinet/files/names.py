@@ -259,25 +259,24 @@ def _called(class_names: Sequence[str], number: int) -> str:
     return repr(class_names[number]) if number < len(class_names) else "no class"
 
 
-def counted_from_0_told(given: Iterable[str], class_names: Sequence[str], *, are_places: bool = False) -> str:
-    """That numbers were counted from 0 of which none is 0, with the other reading; "" where that is not so.
+def require_count_said(given: Iterable[str], class_names: Sequence[str], *, are_places: bool = False) -> None:
+    """Raises DataError where numbers of classes can count from 0 and from 1: none is 0, and all are below K.
 
-    They do not reach K, or `class_numbers` refuses them. `are_places`: the file says so.
+    Those that reach K are `class_numbers`' to refuse. `are_places`: the file says that they are no names.
     """
     given = list(given)
-    if are_numbers(class_names) and not are_places:
-        return ""  # they are names
-    if not all(text.isascii() and text.isdigit() for text in given):
-        return ""
-    if NO_LABEL not in numbers_among(class_names, given):
-        return ""
-    found = {int(plain_number(text)) for text in given}
-    low = min(found, default=0)
-    if not 0 < low <= len(class_names):
-        return ""
-    return (
-        f"No number of a class is 0: they were counted from 0, so that {low} is {_called(class_names, low)}. "
-        f"Counted from 1 it would be {class_names[low - 1]!r}; then say first_class=1"
+    if not given or not all(text.isascii() and text.isdigit() for text in given):
+        return
+    are_names = are_numbers(class_names) or NO_LABEL not in numbers_among(class_names, given)
+    found = {plain_number(text) for text in given}
+    is_beyond = any(len(one) > len(str(len(class_names))) or int(one) >= len(class_names) for one in found)
+    if (are_names and not are_places) or is_beyond or "0" in found:
+        return
+    low = min(map(int, found))
+    raise DataError(
+        f"No number of a class is 0, which can be read in two ways: counted from 0, {low} is "
+        f"{_called(class_names, low)}; counted from 1, {low} is {class_names[low - 1]!r}. Say "
+        "first_class=0 or first_class=1, or give the names"
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from clarinet.files.columns import NEARLY, may_count_rows
+from clarinet.files.columns import BESIDE_LABELS, NEARLY, may_count_rows
 from clarinet.files.names import in_a_row, sameness
 from clarinet.files.refusal import shown
 from clarinet.files.yes_no import Sayings
@@ -153,16 +153,20 @@ class TextTable:
         """The cells of a row by column, of those that have names."""
         return {name: cell for name, cell in zip(self.names, row, strict=False) if name}
 
-    def unread(self, used: Collection[str], ours: Types = NONE_OURS) -> "list[Unread]":
+    def unread(
+        self, used: Collection[str], ours: Types = NONE_OURS, *, judges: Collection[str] | None = None
+    ) -> "list[Unread]":
         """The columns that are not among those used; all of what they say is looked at.
 
         Args:
             used: names of those that are read.
             ours: what the cells of those are like that we hand out ourselves.
+            judges: of a table of labels that is to have no answer in an unknown column, the names that are
+                known; None where another column answers.
 
         Raises:
-            BadTable: one of them says yes or no, which could turn around what the others say; or one has
-                values and no name, and does not just count the rows.
+            BadTable: one of them says yes or no, which could turn around what the others say, or may say so
+                in other words; or one has values and no name, and does not just count the rows.
         """
         others = [
             place for place, name in enumerate(self.names) if name not in used and place not in self.ignored
@@ -175,7 +179,10 @@ class TextTable:
             for place in others:
                 if place < len(row):
                     said[place].add(row[place], number)
-        return unread_columns(said)
+        found = unread_columns(said)
+        if judges is not None:
+            _refuse_judging(found, BESIDE_LABELS.union(judges))
+        return found
 
 
 @dataclass(slots=True)
@@ -233,6 +240,20 @@ def unread_columns(said: Mapping[int, Unread]) -> list[Unread]:
         if not is_named and column.said.filled and not column.said.in_order:
             raise BadTable(f"has values in the column {called} and no name for it in the first line")
     return [column for column in said.values() if column.said.filled and column.written.strip()]
+
+
+def _refuse_judging(columns: Sequence[Unread], known: Collection[str]) -> None:
+    """Raise BadTable of a column that may answer in words of its own: it has two or three values."""
+    for column in columns:
+        is_told = column.is_ours or (column.name in known and column.ours is None)
+        counts = may_count_rows(column.name) and column.said.in_order
+        if column.said.sides and not is_told and not counts:
+            values = in_a_row([quoted(one) if one else "nothing" for one in column.said.sides])
+            raise BadTable(
+                f"has {values} in the column {quoted(column.written)} and nothing else, as a column has that "
+                "tells whether the picture is of the class; call it answer, with yes and no, if it does, or "
+                f"else {TAKE_OUT}"
+            )
 
 
 def quoted(text: str) -> str:

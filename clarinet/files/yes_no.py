@@ -36,6 +36,7 @@ incorrecto incorrecta \u9519\u8bef \u043d\u0435\u0442 nao nej nei \u3044\u3044\u
 # What denies in the name of a control alone; as a word in a cell it may be about anything else.
 _DENYING_IN_NAMES = """
 no non never without false negative neg absent kein keine falsch ohne pas faux sans sin ninguno
+none anti mistake mistakes error errors excluding
 """
 # Words of which one in a cell of a few words turns around what the others say: "not verified", "is not".
 _TURNING = {"not", "isnt", "isn't", "arent", "aren't", "doesnt", "doesn't", "nicht"}
@@ -52,6 +53,7 @@ checked unchecked new
 """
 _TICKS = ({"x"}, {"*"})  # what stands in some cells of a column and is a box that somebody ticked
 _FEW = 6  # different words in a column that judges
+_SIDES = 3  # of a column that may judge in words that nobody knows
 _LONGEST = 40  # characters of one
 _SHADES = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")  # of an emoji, which is the same in any
 
@@ -99,7 +101,7 @@ class Sayings:
     in_order: bool = True  # that its cells are the numbers of the rows
     denial: str = ""  # the first
     has_empty: bool = False
-    words: set[str] = field(default_factory=set)  # the first that differ
+    words: dict[str, str] = field(default_factory=dict)  # the first that differ, as they are written
 
     def add(self, text: str, row: int) -> None:
         """A further cell; `row` counts from 0."""
@@ -112,7 +114,7 @@ class Sayings:
         known = word in MEANS or word in _MORE or _denies(word)
         self.all_are &= known or word in _LETTERS or word in _MARKS
         if len(self.words) <= _FEW:
-            self.words.add(word[:_LONGEST])
+            self.words.setdefault(word[:_LONGEST], text.strip())
         if not self.denial and word not in MEANS and _denies(word):
             self.denial = text.strip()
         self.some_are |= known
@@ -127,6 +129,15 @@ class Sayings:
     def answer(self) -> bool:
         """Whether the column says yes or no."""
         denies = bool(self.denial) and len(self.words) <= _FEW
-        is_ticked = self.has_empty and self.words in _TICKS
+        is_ticked = self.has_empty and set(self.words) in _TICKS
         is_said = self.one_is or denies or is_ticked or (self.all_are and self.some_are)
         return bool(self.filled) and is_said
+
+    @property
+    def sides(self) -> list[str]:
+        """The values of a column that has two or three, as a judgement has; an empty cell is one.
+
+        None of any other column.
+        """
+        values = [*self.words.values(), *([""] if self.has_empty and self.words else [])]
+        return values if 1 < len(values) <= _SIDES else []

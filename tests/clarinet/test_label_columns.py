@@ -48,6 +48,11 @@ REFUSED = {
         "filename,label,state\n1.png,cat,not so\n2.png,cat,so\n",
         "says 'not so' in the column",
     ),
+    "two values": (
+        "l.csv",
+        "filename,label,state\n1.png,cat,hit\n2.png,dog,miss\n",
+        "'hit' and 'miss' in the column 'state'.* call it answer",
+    ),
     "image and path": ("l.csv", "image,path,label\n1.png,2.png,cat\n", "image and path, which could both be"),
     "an empty kind": (
         "l.csv",

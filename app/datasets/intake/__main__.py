@@ -137,6 +137,7 @@ def _reading(archive: Archive, storage: FolderStorage, upload: dict[str, Any]) -
     """Choose the reader by what is inside; a file name says little."""
     known: Sequence[str] = upload.get("class_names") or ()  # of the dataset that the images join
     if "table" in upload:
+        _refuse_numbering(upload)
         data = storage.read(upload["table"], length=MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:
             raise Refused(upload["table_name"], f"is larger than {MAX_TABLE_BYTES // MIB} MB")
@@ -150,9 +151,20 @@ def _reading(archive: Archive, storage: FolderStorage, upload: dict[str, Any]) -
     if upload["kind"] == "npz" or (upload["kind"] == "auto" and has_arrays):
         first = _first_class(upload, known)
         return read_arrays(archive, given, first_class=first, no_label=_no_label(upload, known))
-    if given:
-        raise Refused(upload["name"], "is no npz of numbered classes, so it takes its names from its folders")
+    _refuse_numbering(upload)
     return read_folders(archive, class_names=known, no_label=upload.get("no_label", ""))
+
+
+def _refuse_numbering(upload: dict[str, Any]) -> None:
+    """Raises Refused of what is said about numbered classes beside files that have theirs by name."""
+    said = {"classes": class_lines(upload.get("classes", "")), "first_class": upload.get("first_class")}
+    if found := [name for name, value in said.items() if value]:
+        raise Refused(
+            upload["name"],
+            "is no npz of numbered classes, so that its folders or its table name them, and "
+            f"{' and '.join(found)} cannot be used; write the names into the table, and leave the "
+            f"{'field' if len(found) == 1 else 'fields'} empty",
+        )
 
 
 def _first_class(upload: dict[str, Any], known: Sequence[str]) -> int | None:

@@ -2,15 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from app.datasets.intake.limits import MAX_CLASS_NAME_LENGTH, MAX_EXAMPLES
 from app.datasets.intake.reading import checked_path
-from clarinet.files.columns import FILENAMES, IDS, PICTURES
+from clarinet.files.columns import FILENAMES, IDS, PICTURES, may_count_rows
 from clarinet.files.json_text import KeyTwice, json_of
-from clarinet.files.names import in_a_row, tidy
+from clarinet.files.names import in_a_row, sameness, tidy
 from clarinet.files.refusal import Refused
 from clarinet.files.splits import split_word
 from clarinet.files.tables import BadTable, TextTable, Unread, column_name, text_of, unguarded
@@ -19,14 +19,17 @@ ENDINGS = (".csv", ".tsv")
 # What people call the columns, the first as we do.
 COLUMNS = {
     "filename": (*FILENAMES, *PICTURES),
-    "class": ("class", "label", "class_name"),
+    "class": ("class", "label", "class_name", "label_name"),
     "split": ("split",),
 }
+NAMES = ("class_name", "label_name")  # of the class, beside a column that may number it
 KNOWN = frozenset(name for names in (*COLUMNS.values(), IDS) for name in names)
 # Of data sets of Hugging Face, which may tell anything of their images; the latter as lines of JSON.
 METADATA, JSON_LINES = "metadata.csv", "metadata.jsonl"
 WANTED = "must begin with the line filename,class,split (class and split may be missing)"
-OF_IT, NOT_OF_IT = "1", "0"  # what a column of a single class says
+OF_IT, NOT_OF_IT = {"1", "1.0", "true"}, {"0", "0.0", "false"}  # what a column of a single class says
+_FLOAT = re.compile(r"(\d+)\.0+")  # as pandas writes whole numbers of which one lacks
+Lines = list[tuple[int, list[str]]]  # by their numbers
 _DISK = re.compile(r"^(?:[A-Za-z]:)?/+")
 
 
@@ -91,15 +94,23 @@ def read_table(data: bytes, name: str) -> Table:
         raise Refused(name, bad.why) from bad
     remarks: list[str] = []
     named: list[str] = []
-    if further and "class" not in places and "split" not in places and not _is_metadata(name):
-        classes = {place: tidy(table.written[place]) for place in further}
-        if not _tell_classes(lines, classes):
+    if further and "class" not in places and not _is_metadata(name):
+        classes = {place: tidy(table.written[place]) for place in _of_classes(table.names, further, lines)}
+        if not classes and "split" not in places:
             raise Refused(name, WANTED)
-        lines = [(line, [*row, _only_class(row, classes, name, line)]) for line, row in lines]
-        places["class"], further, named = len(table.names), [], [*classes.values()]
-        remarks.append(
-            f"In {name} a column for each class tells the classes: {in_a_row([*classes.values()])}"
-        )
+        if classes and ("split" not in places or _are_exact(lines, classes)):
+            lines = [(line, [*row, _only_class(row, classes, name, line)]) for line, row in lines]
+            places["class"], named = len(table.names), [*classes.values()]
+            further = [place for place in further if place not in classes]
+            remarks.append(
+                f"In {name} a column for each class tells the classes: {in_a_row([*classes.values()])}"
+            )
+    elif "class" in places and (beside := _beside(table.names, places)) is not None:
+        named = _require_names(lines, places["class"], beside, name)
+        remarks.append(f"In {name} the column {table.written[beside].strip()} names the classes")
+        places["class"], further = beside, [place for place in further if place != beside]
+    elif "class" in places:
+        lines = _without_points(lines, places["class"])
     rows = [_row(places, values, name=name, line=line) for line, values in lines]
     _require_some(rows, name)
     columns = {table.written[place].strip(): [row[place] for _, row in lines] for place in further}
@@ -149,6 +160,8 @@ def _places(header: Sequence[str], name: str) -> dict[str, int]:
     columns = COLUMNS | ({"filename": IDS} if _has_ids(header) else {})
     for column, names in columns.items():
         found = [place for place, called in enumerate(header) if called in names]
+        if column == "class" and len(found) > 1:  # a number or a code, and its name
+            found = _number_and_name(header, found)
         if len(found) > 1:
             both = " and ".join(header[place] for place in found)
             raise Refused(name, f"has the columns {both}, of which one alone can be the {column}")
@@ -159,13 +172,75 @@ def _places(header: Sequence[str], name: str) -> dict[str, int]:
     return places
 
 
-def _tell_classes(lines: Sequence[tuple[int, list[str]]], classes: dict[int, str]) -> bool:
-    said = {row[place].strip() for _, row in lines for place in classes}
-    return len(classes) > 1 and said == {OF_IT, NOT_OF_IT}
+def _of_classes(header: Sequence[str], further: Sequence[int], lines: Lines) -> list[int]:
+    """The columns of single classes: those that say yes or no of every image; none where one alone does.
+
+    `is_valid`, `id` and numbers of rows say so of something else. Beside columns of other values they are of
+    classes only where each image has exactly one.
+    """
+    places = [place for place in further if not _is_beside(header[place], place, lines)]
+    said = {place: {row[place].strip().casefold() for _, row in lines} for place in places}
+    found = [place for place in places if said[place] <= OF_IT | NOT_OF_IT]
+    values = {value for place in found for value in said[place]}
+    tells = len(found) > 1 and bool(values & OF_IT) and bool(values & NOT_OF_IT)
+    return found if tells and (found == places or _are_exact(lines, found)) else []
+
+
+def _is_beside(called: str, place: int, lines: Lines) -> bool:
+    counts = all(row[place].strip() in {str(at), str(at + 1)} for at, (_, row) in enumerate(lines))
+    is_split = called.startswith("is_") and split_word(called.removeprefix("is_")) is not None
+    return called in IDS or is_split or (may_count_rows(called) and counts)
+
+
+def _number_and_name(header: Sequence[str], found: Sequence[int]) -> list[int]:
+    """Of two columns of a class that which may number it, where the other names it; else both."""
+    others = [place for place in found if header[place] not in NAMES]
+    return others if len(others) == 1 == len(found) - 1 else list(found)
+
+
+def _beside(header: Sequence[str], places: Mapping[str, int]) -> int | None:
+    """The column that names what another one numbers."""
+    found = [place for place, called in enumerate(header) if called in NAMES and place != places["class"]]
+    return found[0] if found else None
+
+
+def _are_exact(lines: Lines, classes: Collection[int]) -> bool:
+    return all(sum(row[place].strip().casefold() in OF_IT for place in classes) == 1 for _, row in lines)
+
+
+def _require_names(lines: Lines, number: int, called: int, name: str) -> list[str]:
+    """The names of classes that are numbered beside, in the order of the numbers where these are numbers.
+
+    Raises:
+        Refused: a class has two names, or a name two classes.
+    """
+    pairs = dict.fromkeys((_whole(row[number]), tidy(row[called])) for _, row in lines)
+    pairs.pop(("", ""), None)
+    numbers, names = {one for one, _ in pairs}, {sameness(other) for _, other in pairs}
+    if not len(pairs) == len(numbers) == len(names) or "" in numbers | names:
+        raise Refused(
+            name,
+            "tells the class in two columns that do not go together one to one; keep the one that counts",
+        )
+    are_numbered = all(one.isascii() and one.isdigit() for one in numbers)
+    return [other for _, other in sorted(pairs, key=lambda pair: int(pair[0]))] if are_numbered else []
+
+
+def _whole(text: str) -> str:
+    found = _FLOAT.fullmatch(text.strip())
+    return found[1] if found else text.strip()
+
+
+def _without_points(lines: Lines, place: int) -> Lines:
+    """The same, with classes as whole numbers where all of them are written as 1.0."""
+    said = {row[place].strip() for _, row in lines} - {""}
+    if not said or not all(_FLOAT.fullmatch(one) for one in said):
+        return lines
+    return [(line, [*row[:place], _whole(row[place]), *row[place + 1 :]]) for line, row in lines]
 
 
 def _only_class(row: Sequence[str], classes: dict[int, str], name: str, line: int) -> str:
-    found = [called for place, called in classes.items() if row[place].strip() == OF_IT]
+    found = [called for place, called in classes.items() if row[place].strip().casefold() in OF_IT]
     if len(found) > 1:
         raise Refused(name, f"has an image of the classes {in_a_row(found)} at once in line {line}")
     return found[0] if found else ""
@@ -206,18 +281,28 @@ def _of_lines(text: str, name: str) -> Table:
                 raise Refused(name, f"has the same key twice: {both} in line {number}")
     header = list(written)
     places = _places(header, name)
-    rows = []
-    for number, entry in lines:
-        values = [
-            _text_in(entry.get(key), name, number, key) if at in places.values() else ""
-            for at, key in enumerate(written.values())
-        ]
-        rows.append(_row(places, values, name=name, line=number))
+    beside = _beside(header, places) if "class" in places else None
+    read = {*places.values(), beside}
+    texts = [
+        (
+            number,
+            [
+                _text_in(entry.get(key), name, number, key) if at in read else ""
+                for at, key in enumerate(written.values())
+            ],
+        )
+        for number, entry in lines
+    ]
+    named = []
+    if beside is not None:
+        named = _require_names(texts, places["class"], beside, name)
+        places["class"] = beside
+    rows = [_row(places, values, name=name, line=number) for number, values in texts]
     _require_some(rows, name)
     unread = [key for at, key in enumerate(written.values()) if at not in places.values()]
     columns = {key: [str(entry.get(key, "")) for _, entry in lines] for key in unread}
     told = _answers_told(columns, name)
-    return Table(name, rows, "class" in places, unread, told, has_ids=_has_ids(header))
+    return Table(name, rows, "class" in places, unread, told, named, has_ids=_has_ids(header))
 
 
 def _object(line: str, name: str, number: int) -> dict[str, Any] | None:

@@ -20,10 +20,10 @@ from app.stores.folder import FolderStorage
 from clarinet.files.names import (
     NO_LABEL,
     class_numbers,
-    counted_from_0_told,
     named_by_numbers_told,
     numbers_by_name,
     plain_number,
+    require_count_said,
 )
 from clarinet.files.no_class import VOID, is_called, means_missing
 from clarinet.files.refusal import MOST_NAMED, shown
@@ -92,10 +92,7 @@ def take_in(storage: FolderStorage, request: Mapping[str, Any]) -> dict[str, Any
             )
         )
     write_rows(storage, request["rows"], rows)
-    is_counted = first is None and file.reading is not Reading.NAMES
-    are_places = file.reading is Reading.PLACES
-    told = counted_from_0_told(numbers, class_names, are_places=are_places) if is_counted else ""
-    notes = [*file.remarks, *([f"{told}."] if told else [])]
+    notes = [*file.remarks]
     if no_label:
         left = f'"{shown(no_label)}" stands for no class: {many(of_none, file.noun)}'
         notes.append(f"Left out, because {left}.")
@@ -169,6 +166,8 @@ def _class_numbers(
             are_places=reading is Reading.PLACES,
             first=first,
         )
+        if first is None and reading is not Reading.NAMES:
+            require_count_said(given, class_names, are_places=reading is Reading.PLACES)
     except DataError as error:
         raise BadImport(f"{error}. Nothing was stored.") from error
     return dict(zip(given, numbers, strict=True))

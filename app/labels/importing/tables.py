@@ -80,7 +80,8 @@ class Lines:
             table = TextTable.of(text, known=KNOWN, ignored=ignored)
             columns = _Columns.of(table.names)
             _refuse_misspelt(table)
-            unread = [column.shown for column in table.unread(columns.used, TYPES)]
+            judges = None if columns.answers else KNOWN
+            unread = [column.shown for column in table.unread(columns.used, TYPES, judges=judges)]
         except BrokenLine as broken:
             raise _no_csv(broken) from broken
         except BadTable as bad:

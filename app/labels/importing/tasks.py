@@ -58,6 +58,7 @@ class Tasks:
     _left: Counter[str] = field(default_factory=Counter)  # what was not read, and how often
     _by_address: int = 0  # annotations whose picture the end of an address tells
     _ignored: Counter[str] = field(default_factory=Counter)  # of controls that are left out, as often
+    _control: str = ""  # the first that says what a picture is
     _addresses: dict[str, str] = field(default_factory=dict)  # of people, by their number in Label Studio
 
     def __iter__(self) -> Iterator[AnswerInFile | BadLine]:
@@ -117,6 +118,8 @@ class Tasks:
                 filename = _file_of(data, number)
                 self._by_address += 1
             for class_name, value in chosen:
+                if value is AnswerValue.YES and str(region["from_name"]) in classes:
+                    self._require_one_control(str(region["from_name"]), number)
                 yield AnswerInFile(
                     number,
                     filename=filename,
@@ -127,6 +130,13 @@ class Tasks:
                     annotator=person(str("" if who is None else who)),
                     answered_at=time_of(annotation.get("created_at") or "", number),
                 )
+
+    def _require_one_control(self, control: str, number: int) -> None:
+        """Raises BadLine of a second control that chooses classes: what it means, nobody has said."""
+        self._control = self._control or control
+        if control != self._control:
+            told = f"chooses in the control {control[:40]!r}, and others in {self._control[:40]!r}"
+            raise BadLine(number, f"{told}; {_ONE_CONTROL}")
 
     def _who(self, by: Any) -> Any:
         """Whom a task names: by address, where it tells it beside the number."""

@@ -18,7 +18,7 @@ NUMBERED = ("1", "2", "3")
         ("position,class\n0,3\n1,1\n", {0: "3", 1: "1"}),  # 3 is no place: all are names
         ("position,class\n0,03\n1,1\n", {0: "3", 1: "1"}),
         ("position,class_name\n0,1\n1,2\n", {0: "1", 1: "2"}),
-        ("position,class_index\n0,1\n1,2\n", {0: "2", 1: "3"}),
+        ("position,class_index\n0,1\n1,2\n2,0\n", {0: "2", 1: "3"}),
         ("position;label\n0;3\n", {0: "3"}),
         ("position\tclass_index\tclass_name\n0\t2\t3\n", {0: "3"}),
     ],

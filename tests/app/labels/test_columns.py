@@ -143,6 +143,13 @@ REFUSED = {
         "numbers of classes run from 1 to 3, and there are 3 classes. Counted from 1, 1 is 'cat'; counted "
         "from 0, 1 is 'dog' and there is no class 3. Say first_class=1 or first_class=0",
     ),
+    **{
+        f"{column} without a 0": (
+            f"position,{column}\n0,1\n1,2\n",
+            "two ways: counted from 0, 1 is 'dog'; counted from 1, 1 is 'cat'. Say first_class=0 or",
+        )
+        for column in ("label", "class_index")
+    },
     "a name as a place": (
         "position,class_index\n0,cat\n",
         "has 'cat' in class_index, which is no whole number",
@@ -186,7 +193,7 @@ TAKEN = {
         "The column was not read: index.",
     ),
     "not specified": (
-        "position,label,camera\n0,cat,Nikon\n1,cat,not specified\n",
+        "position,label,camera\n0,cat,Nikon\n1,cat,not specified\n2,cat,Canon\n3,cat,Sony\n",
         "The column was not read: camera.",
     ),
     "of our labels": (
@@ -205,6 +212,15 @@ TAKEN = {
         "position,width,height,class\n0,9,9,cat\n",
         "The columns were not read: width, height.",
     ),
+    "what a table says of pictures and people": (
+        "position,label,split,width,annotator\n0,cat,train,640,Ada\n1,dog,test,480,Ben\n",
+        "The columns were not read: split, width.",
+    ),
+    "four values": (
+        "position,label,camera\n" + "".join(f"{at},cat,of {at}\n" for at in range(4)),
+        "The column was not read: camera.",
+    ),
+    "one value": ("position,label,camera\n0,cat,Nikon\n1,dog,Nikon\n", "The column was not read: camera."),
     "in capitals": ("POSITION,Class Name\n0,CAT\n", None),
 }
 
@@ -215,6 +231,37 @@ def test_what_is_not_read_is_named(text: str, note: str | None, tmp_path: Path) 
 
     assert (told, "; ".join(notes)) == ("", note or "")
     assert rows[0] == ("", AnswerValue.YES, 0)
+
+
+JUDGING = (
+    ("present", "absent"),
+    ("TP", "FP"),
+    ("hit", "miss"),
+    ("checked", "unchecked"),
+    ("1 - yes", "2 - no"),
+    ("match", "no match"),
+    ("tak", "nie"),
+    ("1", "2"),
+    ("0.98", "0.02"),
+    ("true positive", "false positive"),
+    ("sure", ""),
+)
+
+
+@pytest.mark.parametrize("said", JUDGING, ids="/".join)
+def test_a_column_of_two_values_may_be_an_answer_in_any_words(said: tuple[str, str], tmp_path: Path) -> None:
+    lines = "".join(f"{at},{CLASSES[at % 3]},{said[at % 2]}\n" for at in range(6))
+    answers = "".join(f"{at},{CLASSES[at % 3]},{said[at % 2]},yes\n" for at in range(6))
+
+    told, rows, _ = judged(f"position,label,v\n{lines}", tmp_path / "a")
+    taken, _, _ = judged(f"position,label,v\n{lines}", tmp_path / "b", ignored=["v"])
+    answered, _, _ = judged(f"position,label,v,answer\n{answers}", tmp_path / "c")
+
+    assert not rows
+    assert all(repr(one) in told for one in said if one), told
+    assert re.search("in the column 'v'.* call it answer.* name it in ignore_columns", told), told
+    assert taken == ""
+    assert answered == "" or "says" in answered  # what another column answers, few values do not
 
 
 # What is refused without a word on a column is taken once somebody names it.
@@ -269,12 +316,28 @@ def test_a_control_of_label_studio_is_left_out(tmp_path: Path) -> None:
     assert notes == ["Left out, as was asked for: 1 choice in the control 'is_not_sharp'."]
 
 
+@pytest.mark.parametrize("control", ["mistake", "error", "anti", "none_of"])
+def test_a_second_control_of_label_studio_or_one_that_denies_is_no_yes(control: str, tmp_path: Path) -> None:
+    def task(position: int, control: str) -> dict[str, object]:
+        region = {"type": "choices", "from_name": control, "value": {"choices": ["cat"]}}
+        return {"data": {"position": position}, "annotations": [{"result": [region]}]}
+
+    denied, _, _ = judged(json.dumps([task(0, control)]), tmp_path / "a")
+    second, _, _ = judged(json.dumps([task(0, "animal"), task(1, "beast")]), tmp_path / "b")
+    text = json.dumps([task(0, "animal"), task(1, "beast"), task(1, "animal")])
+    taken, rows, _ = judged(text, tmp_path / "c", ignored=["beast"])
+
+    assert "sounds like a no" in denied
+    assert "chooses in the control 'beast', and others in 'animal'; export one control" in second
+    assert (taken, len(rows)) == ("", 2)
+
+
 NO_LABELS = {
     "a number": ("position,label\n0,2\n1,255\n2,0\n", "255", 2),
-    "a place": ("position,class_index\n0,2\n1,255\n", "255", 2),
+    "a place": ("position,class_index\n0,2\n1,255\n2,0\n", "255", 2),
     "a word": ("position,label\n0,owl\n1,Unknown\n", "unknown", 2),
     "in a further column": ("position,class_name,class_index\n0,owl,2\n1,void,255\n", "255", 2),
-    "of PyTorch": ("position,label\n0,2\n1,-100\n", "-100", 2),
+    "of PyTorch": ("position,label\n0,2\n1,-100\n2,0\n", "-100", 2),
 }
 
 

@@ -236,13 +236,6 @@ def test_what_a_worker_of_the_version_before_writes_twice_counts_once(
 NUMBERED = {
     "said to count from 1": ("0,1\n1,3\n", "1", {0: (TRUE, (0,)), 1: (TRUE, (2,))}, ""),
     "said to count from 0": ("0,1\n1,2\n", "0", {0: (TRUE, (1,)), 1: (TRUE, (2,))}, ""),
-    "not said, and no 0": (
-        "0,1\n1,2\n",
-        "",
-        {0: (TRUE, (1,)), 1: (TRUE, (2,))},
-        "No number of a class is 0: they were counted from 0, so that 1 is 'dog'. Counted from 1 it would be "
-        "'cat'; then say first_class=1.",
-    ),
     "not said, and a 0": ("0,1\n1,0\n", "", {0: (TRUE, (1,)), 1: (TRUE, (0,))}, ""),
 }
 

@@ -141,7 +141,12 @@ class TestImports:
         question = questions_of(session, campaign)[0]
         answer(session, campaign, question.id, "no")
         other = (question.candidate_class + 1) % 3
-        bring(session, campaign, f"example_id,class,answer\n{question.example_id},{other},no\n", admin)
+        bring(
+            session,
+            campaign,
+            f"example_id,class,answer\n{question.example_id},{campaign.class_names[other]},no\n",
+            admin,
+        )
 
         found = labelling.derive(session, campaign.id, imported=True)
         rows = labelling.weighted(
