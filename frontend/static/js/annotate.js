@@ -16,6 +16,7 @@ const main = document.querySelector("[data-annotate]");
 const find = (name) => main.querySelector(`[data-${name}]`);
 const all = (name) => main.querySelectorAll(`[data-${name}]`);
 let lastRemark = 0;
+let isPassing = false; // what the line says is over with the next answer
 let awaySince = null;
 
 const screen = {
@@ -30,6 +31,7 @@ const screen = {
   },
   lock(name) {
     screen.stopped = name;
+    if (screen.isLocked()) screen.moveOn();
     for (const panel of all("pause")) panel.hidden = panel.dataset.pause !== name;
     find("picture").hidden = name !== null || main.dataset.mode !== "card";
     find("sheet").inert = name !== null;
@@ -61,14 +63,19 @@ const screen = {
     find("after").textContent = after;
     for (const guide of all("guide")) guide.hidden = Number(guide.dataset.guide) !== position;
   },
-  remark(text) {
+  remark(text, { passes = false } = {}) {
     find("remark").textContent = text;
+    isPassing = passes;
     lastRemark = performance.now();
+  },
+  /** Something else is done now: what was told of the last answer is over. */
+  moveOn() {
+    if (isPassing) screen.remark("");
   },
   tell() {
     const { answered, waiting, failures, pace } = queue;
     find("mine").textContent = say("questions", { count: answered });
-    if (waiting !== null) find("progress").textContent = say("progress", { done: answered, all: answered + waiting });
+    if (waiting !== null) find("progress").textContent = say(waiting ? "progress" : "progress_whole", { done: answered, all: answered + waiting });
     later("bar", (bar) => bar.draw(main, queue));
     find("pace").textContent = pace && waiting ? words.duration((pace * waiting) / 1000) : "";
     if (failures > 0 && kept.size > 0) screen.remark(say(answers.durable ? "kept" : "kept_here", { count: kept.size }));

@@ -36,5 +36,5 @@ async function restore(screen, queue, { say, settled, decode }, undone) {
   for (const item of items) settled.delete(item.id);
   queue.ahead.unshift(...items, ...screen.view.drop());
   await Promise.all(items.map(decode));
-  screen.remark(undone.length > 1 ? say("page_undone") : say("undone", { answer: say(undone[0].value) }));
+  screen.remark(undone.length > 1 ? say("page_undone") : say("undone", { answer: say(undone[0].value) }), { passes: true });
 }
