@@ -179,7 +179,6 @@ export function makeQueue(screen, answers, { say }, taking) {
     queue.answered += given.length;
     queue.waiting = Math.max(0, (queue.waiting ?? 0) - given.length);
     queue.undoable = Math.min(UNDO_LIMIT, queue.undoable + given.length);
-    screen.moveOn();
     if (likely) paces.push(ms);
     if (paces.length > PACE_OVER) paces.shift();
     screen.show();
