@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import date
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
 from io import BytesIO
 from pathlib import Path
 
 from babel import Locale, UnknownLocaleError
+from babel.dates import format_date
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
@@ -71,6 +73,14 @@ def gettext(message: str) -> str:
 def ngettext(one: str, many: str, count: int) -> str:
     """The form of the message that goes with this count."""
     return _catalogue(_current.get()).ngettext(one, many, count)
+
+
+def day_in_words(at: date) -> str:
+    """A date as the language that speaks now writes it: 2026-11-28, but 28.11.2026 and 28 nov 2026."""
+    language = _current.get()
+    if language == SOURCE:
+        return f"{at:%Y-%m-%d}"
+    return format_date(at, "medium", locale=Locale.parse(language, sep="-"))
 
 
 def translatable(message: str) -> str:

@@ -25,7 +25,16 @@ from app.accounts.callers import masked
 from app.clock import utc_now
 from app.confused import MOST_IN_MATRIX, most_confused
 from app.errors import Use
-from app.languages import LANGUAGES, SOURCE, current_language, gettext, language_name, ngettext, speaking
+from app.languages import (
+    LANGUAGES,
+    SOURCE,
+    current_language,
+    day_in_words,
+    gettext,
+    language_name,
+    ngettext,
+    speaking,
+)
 from app.organisation_settings import OrganisationSettings
 from app.spelling import CSRF_FIELD, LONGEST_NAME, ONCE_FIELD, worded
 
@@ -134,6 +143,7 @@ environment.globals["asset"] = asset
 environment.globals["new_key"] = lambda: uuid4().hex
 environment.globals["url_for"] = url_for
 environment.filters["as_id"] = as_id
+environment.filters["day_in_words"] = day_in_words
 environment.filters["most_confused"] = most_confused
 environment.globals["most_in_matrix"] = MOST_IN_MATRIX
 environment.globals["language_name"] = language_name

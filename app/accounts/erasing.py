@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.accounts.ending import Because, end_all
 from app.accounts.errors import NameDiffers, NotAllowed
+from app.accounts.links import ANYBODY, called
 from app.accounts.models import ApiToken, Invitation, LoginSession, Role, User
 from app.accounts.organisation.models import OrganisationIdentity
 from app.accounts.people import require_another_admin, to_change
@@ -38,7 +39,8 @@ def erase_account(session: Session, user_id: UUID, *, name: str, by: User | None
         raise NameDiffers
     pseudonym = _pseudonym(session)
     links = or_(Invitation.for_id == user.id, Invitation.email == user.email)
-    notes = set(filter(None, session.scalars(select(Invitation.note).where(links))))
+    told = session.scalars(select(Invitation).where(links)).all()
+    notes = {name for one in told for name in (one.note, called(one)) if name} - {ANYBODY}
     end_all(session, user, because=Because.PERSON_ERASED, by=by, now=now)  # the journal says of what
     journal.forget(session, user, pseudonym=pseudonym, notes=notes)
     session.execute(delete(Invitation).where(links))

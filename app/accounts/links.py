@@ -30,6 +30,7 @@ from app.journal.models import Action
 
 INVITATION_LIFE = timedelta(days=7)
 PASSWORD_LINK_LIFE = timedelta(hours=24)
+ANYBODY = "anybody with the link"
 
 
 def invite(
@@ -60,7 +61,9 @@ def make_invitation(
 ) -> tuple[Invitation, str]:
     """As `invite`, where who makes it and the address were looked up before."""
     made = _make(session, Purpose.ACCOUNT, role=role, note=note, email=email, by=by, now=now)
-    journal.write(session, Action.INVITATION_MADE, by=by, details={"for": note, "role": role.value})
+    journal.write(
+        session, Action.INVITATION_MADE, by=by, details={"for": called(made[0]), "role": role.value}
+    )
     return made
 
 
@@ -269,6 +272,12 @@ def _use(session: Session, link: Invitation, *, now: datetime) -> None:
         raise InvitationNotFound
 
 
+def called(invitation: Invitation) -> str:
+    """For whom it is, as the journal says it: name, address, or both; `erase_account` finds them again."""
+    note, email = invitation.note, invitation.email or ""
+    return f"{note} <{email}>" if note and email else note or email or ANYBODY
+
+
 def open_invitations(now: datetime) -> Select[Invitation]:
     """Links for new accounts that still work, newest first."""
     return _usable(now).where(Invitation.purpose == Purpose.ACCOUNT).order_by(Invitation.created_at.desc())
@@ -286,4 +295,4 @@ def withdraw_invitation(session: Session, invitation_id: UUID, *, by: User, now:
     if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= now:
         raise InvitationNotFound
     invitation.expires_at = now
-    journal.write(session, Action.INVITATION_WITHDRAWN, by=by, details={"for": invitation.note})
+    journal.write(session, Action.INVITATION_WITHDRAWN, by=by, details={"for": called(invitation)})

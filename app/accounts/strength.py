@@ -56,11 +56,12 @@ def refuse_weak(password: str, context: Iterable[str] = ()) -> None:
     words = _words(context)
     if _is_mostly(password, sorted(CALENDAR.split(), key=len, reverse=True)):
         raise WeakPassword(_("A month, season or day with a number is among the first that people try."))
-    if _is_mostly(password, words):
+    usual = sorted([*USUAL.split(), *(name.replace(" ", "") for name in PRODUCT)], key=len, reverse=True)
+    is_usual = _is_mostly(password, usual)
+    if not is_usual and _is_mostly(password, words):
         raise WeakPassword(
             _("This password is made of a name or word that others know of you. Choose a sentence.")
         )
-    is_usual = _is_mostly(password, sorted(USUAL.split(), key=len, reverse=True))
     if is_usual or _guesses(password, words) < MIN_GUESSES:
         raise WeakPassword(_("This password is among the first that people try. Choose a sentence."))
 

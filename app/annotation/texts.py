@@ -43,6 +43,7 @@ def screen_texts(class_language: str) -> dict[str, str | list[str]]:
         "practice_unsure": _("That is an answer, too."),
         "practice_shows": _("This picture shows: {name}."),
         "progress": _("{done} of ~{all}"),
+        "all": _("{done} of {all}"),
         "minutes": _several("~{count} min", "~{count} min"),
         "hours": _several("~{count} h", "~{count} h"),
         "questions": _several("{count} question", "{count} questions"),

@@ -24,6 +24,8 @@ from app.evaluations.judging import settled_questions
 from app.evaluations.models import EvaluatedImage, Evaluation
 from app.journal import service as journal
 from app.journal.models import Action
+from app.languages import choose, speaking
+from app.languages import gettext as _
 
 CHUNK = 2_000  # rows of one statement
 MOST_BASE = 110  # characters of a campaign's name, before its number
@@ -40,6 +42,7 @@ class Judged:
     dataset_version: int
     classes: tuple[ClassDetails, ...]
     class_language: str
+    instructions: str  # of the campaign that it learnt from
     digest: str  # of the file of predictions
     predicted: Mapping[int, int]  # class by id of the example
 
@@ -259,6 +262,7 @@ def _draft(
         consensus=Consensus.MAJORITY,
         asks_again=False,
         class_language=judged.class_language,
+        instructions=judged.instructions,
         # A page takes every picture that is not tapped for a no.
         modes=Modes.CARD if layout.plan.wishes.asks_which else Modes.BOTH,
         asks_which=layout.plan.wishes.asks_which,
@@ -275,8 +279,13 @@ def _draft(
 
 
 def _free_name(session: Session, judged: Judged) -> str:
-    """ "What do you see? Shop photos", with a number where that is taken: it tells nothing of the model."""
-    base = f"What do you see? {session.get_one(Dataset, judged.dataset_id).name}"[:MOST_BASE]
+    """ "What do you see? Shop photos", with a number where that is taken: it tells nothing of the model.
+
+    In the language of its classes, where people can be spoken to in it.
+    """
+    with speaking(choose(None, judged.class_language)):
+        asked = _("What do you see?")
+    base = f"{asked} {session.get_one(Dataset, judged.dataset_id).name}"[:MOST_BASE]
     taken = set(session.scalars(select(Campaign.name).where(Campaign.name.startswith(base, autoescape=True))))
     names = (base if number == 1 else f"{base} ({number})" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)

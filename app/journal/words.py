@@ -61,8 +61,10 @@ def in_words(details: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 def _value(name: str, told: Any) -> str:  # Any: as JSON has it
     if isinstance(told, list):
         return ", ".join(_value(name, one) for one in told)
-    if told is None or isinstance(told, bool):
-        return {None: "none", True: "yes", False: "no"}[told]
+    if told is None or told == "":
+        return "none"
+    if isinstance(told, bool):
+        return "yes" if told else "no"
     if isinstance(told, int | float):
         return _number(name, told)
     words = str(told)

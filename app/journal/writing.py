@@ -77,7 +77,8 @@ def write(
         action: what.
         by: who; None where a rule of the program did it.
         campaign_id: where, if in a campaign.
-        details: what else a reader needs, as JSON. No e-mail addresses, tokens or secrets.
+        details: what else a reader needs, as JSON. No tokens or secrets, and e-mail addresses only
+            where `forget` finds them: in "for".
     """
     address = session.info.get(ADDRESS, "")
     by_id = by.id if by else None

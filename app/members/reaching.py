@@ -11,6 +11,7 @@ from app.annotation import service as annotation
 from app.campaigns.models import Campaign, CampaignState
 from app.members.models import WorkerLink
 from app.members.workers import Completion, ShownWorker
+from clarinet.recipes.counting import many
 
 
 class Ending(enum.StrEnum):
@@ -37,8 +38,9 @@ def shortages(
     progress = annotation.progress(session, campaign, now=now)
     left = progress.waiting + progress.left_over  # what all at work have answered may be asked of who comes
     found = [
-        f"{_named(link)} wants {link.answers_needed} answers of each worker, and {left} "
-        "questions are left: nobody who comes now can reach its code. End it, or add questions."
+        f"{_named(link)} wants {link.answers_needed} answers of each worker, and "
+        f"{many(left, 'question is', 'questions are')} left: nobody who comes now can reach "
+        "its code. End it, or add questions."
         for link in live
         if link.answers_needed > left
     ]

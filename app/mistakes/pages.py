@@ -20,7 +20,7 @@ from app.mistakes.drawing import By, Layout, map_of
 from app.mistakes.errors import MapNotKept, PicturesNotKept, UmapNotMade
 from app.mistakes.schemas import MapQuery, PictureQuery, PicturesQuery
 from app.mistakes.service import Only, Order, Seen
-from app.pages import render, see_other
+from app.pages import render, see_other, wants_fragment
 from app.registry import predictions
 from app.registry.prediction_models import PredictionState
 from app.runs import service as runs
@@ -178,6 +178,8 @@ def show_map(
     except UmapNotMade:  # the page says so in the drawing's stead
         places = None
     is_drawn = asked.layout is Layout.PCA or places is not None
+    if is_drawn and wants_fragment(request):  # the page that waited for it lacks the map's scripts
+        return Response(headers={"HX-Refresh": "true"})
     return render(
         request,
         "mistakes/map.html",

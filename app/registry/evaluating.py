@@ -39,6 +39,7 @@ def judged(session: Session, storage: Storage, model: Model, *, by: User) -> eva
         dataset_version=run.target_version,
         classes=tuple(ClassDetails(name, told.get(name, "")) for name in run.snapshot_facts["classes"]),
         class_language=campaign.class_language,
+        instructions=campaign.instructions,
         digest=predictions_digest(model),
         predicted=dict(zip(predicted.example_ids.tolist(), predicted.classes.tolist(), strict=True)),
     )

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
+from app.campaigns import openings
 from app.db import connect
 from app.settings import Settings
 from app.stores.folder import FolderStorage
@@ -39,11 +40,14 @@ def paths(live: Live) -> dict[str, str]:
     with database.write.begin() as session:
         dataset = make_dataset(session, storage, train=20)
         campaign = make_campaign(session, dataset=dataset, name="The guitars of the summer")
+        for item in campaign.classes:
+            item.example_ids = [openings.examples_to_label(session, dataset.id, end_position=10**6)[0][1]]
         answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=make_user(session))
         found = {
             "screen": f"/annotate/{campaign.id}?mode=card",
             "quality": f"/campaigns/{campaign.id}/quality",
             "disk": "/disk",
+            "journal": "/journal",
         }
     database.dispose()
     return found
@@ -75,6 +79,27 @@ def test_keys_lie_over_nothing_and_the_name_can_be_read(
     assert overlapping == []
     assert name
     assert name["width"] > 80
+
+
+def test_pictures_beside_a_class_are_whole_and_the_journals_lines_have_no_holes(
+    chromium: Browser, desk: BrowserContext, live: Live, paths: dict[str, str]
+) -> None:
+    context = narrow(chromium, desk, live, language="en-GB")
+    page = context.new_page()
+    page.set_viewport_size({"width": 320, "height": 568})
+
+    page.goto(f"{live.url}{paths['screen']}")
+    page.wait_for_selector("[data-shown]")
+    picture = page.locator("[data-guide]:not([hidden]) button > img").bounding_box()
+    above = page.locator("[data-answer=no]").bounding_box()
+    page.goto(f"{live.url}{paths['journal']}")
+    hidden = page.locator(".scroll").evaluate("region => region.scrollWidth - region.clientWidth")
+    context.close()
+
+    assert picture
+    assert above
+    assert 24 <= picture["height"] <= above["y"] - picture["y"]
+    assert hidden == 0
 
 
 def test_menu_and_tables_keep_together(

@@ -57,8 +57,11 @@ def test_practice_tells_what_is_right_and_counts_nowhere(
         assert not page.locator("[data-guide] img").locator("visible=true").count(), (
             "one of them is asked about"
         )
+        place = page.locator("img[data-picture]").bounding_box()
         page.keyboard.press("y")
         expect(panel).to_contain_text("This picture shows:")
+        if page.evaluate("innerWidth > 640"):
+            assert page.locator("img[data-picture]").bounding_box() == place, "what is told moves no picture"
         expect(page.locator("img[data-picture]")).to_be_visible()
         expect(panel.get_by_role("button", name="Skip the practice")).to_be_in_viewport(ratio=1)
         assert not page.locator("[data-rest], [data-to-grid], [data-to-card]").locator("visible=true").count()

@@ -174,3 +174,6 @@ def test_the_last_answers_can_be_undone_after_a_reload(
         undone.append(shown(page)[0])
 
     assert undone == given[::-1]
+    expect(page.locator("[data-remark]")).to_contain_text("Undone")
+    page.keyboard.press("n")
+    expect(page.locator("[data-remark]")).to_be_empty(timeout=2000)  # a remark lasts 6 s

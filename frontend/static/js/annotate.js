@@ -1,11 +1,11 @@
 // The annotation screen: its parts, and what both views share.
 
 const RENEW_MS = 60_000;
-const SLOW_MS = 300; // before this, waiting shows nothing
+const SLOW_MS = 300; // before, waiting shows nothing
 const LATER_MS = 1_500;
 const REMARK_MS = 6_000;
 
-// Parts lie beside this file, under the address of this version.
+// Parts lie beside this file, at this version's address.
 const load = (...names) => Promise.all(names.map((name) => import(`./${name}.js`)));
 const later = (name, use) => load(name).then(([part]) => use(part)).catch(() => {});
 const [answers, words, hands, { makeQueue }] = await load("answers", "words", "hands", "queue");
@@ -68,7 +68,7 @@ const screen = {
   tell() {
     const { answered, waiting, failures, pace } = queue;
     find("mine").textContent = say("questions", { count: answered });
-    if (waiting !== null) find("progress").textContent = say("progress", { done: answered, all: answered + waiting });
+    if (waiting !== null) find("progress").textContent = say(waiting ? "progress" : "all", { done: answered, all: answered + waiting });
     later("bar", (bar) => bar.draw(main, queue));
     find("pace").textContent = pace && waiting ? words.duration((pace * waiting) / 1000) : "";
     if (failures > 0 && kept.size > 0) screen.remark(say(answers.durable ? "kept" : "kept_here", { count: kept.size }));
@@ -89,7 +89,7 @@ const makers = {
   },
 };
 
-/** Load a view; after a failure it is tried again. */
+/** Load a view; what failed is tried again. */
 const prepare = (mode) => (views[mode] ??= makers[mode]().catch((error) => {
   delete views[mode];
   throw error;

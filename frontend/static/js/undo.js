@@ -1,6 +1,7 @@
 // Taking back the last answers: one on cards, those of a page on pages. Loaded once the first question is up.
 
 let pages = 0; // taken back, so that two of one class stay apart
+let told = null; // of the last answers, until the next one or a break
 
 /** `inside` is what the queue shares with this. */
 export async function takeBack(screen, queue, inside) {
@@ -36,5 +37,18 @@ async function restore(screen, queue, { say, settled, decode }, undone) {
   for (const item of items) settled.delete(item.id);
   queue.ahead.unshift(...items, ...screen.view.drop());
   await Promise.all(items.map(decode));
-  screen.remark(undone.length > 1 ? say("page_undone") : say("undone", { answer: say(undone[0].value) }));
+  tellUntilNext(undone.length > 1 ? say("page_undone") : say("undone", { answer: say(undone[0].value) }), screen, queue);
+}
+
+/** Says something that is over with the next answer or break. The screen's first load has no room for this. */
+function tellUntilNext(text, screen, queue) {
+  const isFirst = told === null;
+  told = text;
+  screen.remark(text);
+  if (!isFirst) return;
+  const { settle } = queue;
+  const { lock } = screen;
+  const goOn = () => { if (told && screen.find("remark").textContent === told) screen.remark(""); told = ""; };
+  queue.settle = (...given) => { goOn(); settle(...given); };
+  screen.lock = (name) => { if (name !== null) goOn(); lock(name); };
 }

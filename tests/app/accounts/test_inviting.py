@@ -40,6 +40,11 @@ def test_a_program_gets_a_link_for_each_address(client: TestClient, session: Ses
         ("anna@example.org", "", "annotator"),
         ("bo@example.org", "Bo Lind", "annotator"),
     ]
+    listed = client.get("/people", headers={"accept": "text/html"}).text
+    assert "<small>bo@example.org</small>" in listed, "the link works for this address alone"
+    journal = unescape(client.get("/journal", headers={"accept": "text/html"}).text)
+    assert "for: anna@example.org; role: annotator" in journal
+    assert "for: Bo Lind <bo@example.org>; role: annotator" in journal
 
 
 def test_all_bad_lines_are_told_at_once_and_nobody_is_invited(client: TestClient, session: Session) -> None:

@@ -91,6 +91,9 @@ def test_the_page_changes_without_javascript(annotator_client: TestClient, campa
     assert f'id="{place}"' in page
     assert ">Change to:</span>" in page
     assert "<strong>can&#39;t tell</strong>" in annotator_client.get(path, headers=HTML).text
+    spanish = annotator_client.get(path, headers=HTML | {"accept-language": "es"}).text
+    assert re.search(r"<p>¿\w+\? <strong>no lo sé</strong>", spanish)
+    assert re.search(r">\d+ [a-z]+ 20\d\d \d\d:\d\d UTC</time>", spanish)
     refused = annotator_client.post(path, data=given | {"value": "perhaps"}, headers=HTML)
     assert refused.status_code == 422
 

@@ -228,6 +228,16 @@ class TestShow:
         assert dataset.state is DatasetState.IMPORTING
         assert dataset.upload["skip_bad"]
 
+    def test_one_file_that_was_not_taken_is_told_once(
+        self, client: TestClient, session: Session, storage: FolderStorage
+    ) -> None:
+        faults = [{"file": "b.png", "why": "is broken"}]
+        failure = '"b.png" is broken. Nothing of it was kept.'
+        dataset = importing(session, storage, state=DatasetState.FAILED, failure=failure, faults=faults)
+        session.commit()
+
+        assert client.get(f"/datasets/{dataset.id}", headers=HTML).text.count("is broken") == 1
+
     def test_names_are_text(self, client: TestClient, session: Session, storage: FolderStorage) -> None:
         dataset = make_dataset(session, storage, name=HOSTILE_NAME, class_names=[HOSTILE_NAME, '" onload="x'])
         session.commit()

@@ -22,6 +22,7 @@ from app.evaluations.models import EvaluatedImage, Evaluation
 from app.quality import service as quality
 from app.registry import removing
 from app.runs import service as runs
+from app.runs.models import Run
 from app.settings import Settings
 from app.stores.folder import FolderStorage
 from tests.app.evaluations import laid_out
@@ -51,6 +52,21 @@ def campaign(
 ) -> Campaign:
     """Its campaign, opened."""
     return laid_out.opened(session, settings, database, storage, found, by=admin)
+
+
+def test_its_campaign_speaks_to_those_who_answered_the_one_before(
+    session: Session, storage: FolderStorage, admin: User
+) -> None:
+    target = laid_out.make_target(session, storage)
+    model = laid_out.make_model(session, storage, target)
+    source = session.get_one(Campaign, session.get_one(Run, model.run_id).campaign_id)
+    source.class_language, source.instructions = "de-AT", "Auch Zeichnungen."
+
+    found = laid_out.make_evaluation(session, storage, model, WITHIN, by=admin)
+
+    made = session.get_one(Campaign, found.campaign_id)
+    assert made.name == f"Was sehen Sie? {target.name}"
+    assert made.instructions == "Auch Zeichnungen."
 
 
 class TestQuestions:

@@ -28,7 +28,9 @@ API = "/api/v1"
 def joined(session: Session, admin: User) -> User:
     """Somebody who came by an invitation, and whom the journal tells of in every way."""
     session.info[ADDRESS] = "192.0.2.7"
-    _, secret = accounts.invite(session, role=Role.ANNOTATOR, note="Jane from class", by=admin, now=NOW)
+    _, secret = accounts.invite(
+        session, role=Role.ANNOTATOR, note="Jane from class", email="jane@example.org", by=admin, now=NOW
+    )
     jane = accounts.accept_invitation(
         session,
         secret,

@@ -26,7 +26,9 @@ def members_page(client: TestClient, campaign: Campaign) -> str:
 
 
 @pytest.mark.dialects
-def test_an_admin_is_told_of_codes_that_cannot_be_reached(client: TestClient, campaign: Campaign) -> None:
+def test_an_admin_is_told_of_codes_that_cannot_be_reached(
+    client: TestClient, session: Session, campaign: Campaign
+) -> None:
     def made(**wanted: object) -> str:
         page = f"/campaigns/{campaign.id}/members/links"
         return client.post(page, data={"answers_needed": 2, "max_workers": 2} | wanted, headers=HTML).text
@@ -36,6 +38,10 @@ def test_an_admin_is_told_of_codes_that_cannot_be_reached(client: TestClient, ca
     assert "need 22 more answers, and about 8 are to come" in many
     long = made(note="Long", answers_needed=9)
     assert "“Long” wants 9 answers of each worker, and 8 questions are left" in long
+    for question in questions_of(session, campaign)[:7]:
+        give(session, campaign, question.id, "no", by=make_user(session))
+    session.commit()
+    assert "and 1 question is left" in members_page(client, campaign)
 
 
 @pytest.mark.dialects

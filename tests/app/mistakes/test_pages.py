@@ -223,6 +223,21 @@ def test_the_map_opens_pictures_and_has_the_same_as_a_list(
     assert "Back to the map" in opened
 
 
+def test_a_umap_that_is_not_there_shows_no_map_and_comes_by_itself(client: TestClient, run: Run) -> None:
+    path = f"/trials/{run.trials[0].id}/map"
+
+    before = page(client, f"{path}?layout=umap")
+    client.post(f"{path}/umap", headers=HTML)
+    waiting = page(client, f"{path}?layout=umap")
+    drawn = client.get(path, headers=HTML | {"hx-request": "true"})
+
+    for shown in (before, waiting):
+        assert "js/map.js" not in shown
+        assert "on the map" not in words_of(shown)
+    assert f'hx-get="{path}?layout=umap"' in waiting
+    assert drawn.headers["HX-Refresh"] == "true", "with the scripts of a map"
+
+
 def test_everything_is_there_as_a_file(client: TestClient, session: Session, run: Run) -> None:
     trial = run.trials[0]
     session.get_one(Dataset, run.target_dataset_id).name = "Photos"

@@ -127,7 +127,9 @@ class TestShowRun:
         session.expire_all()
         assert response.status_code == 303
         assert session.get_one(Run, run.id).cancel_requested_at is not None
-        assert "Being cancelled" in client.get(f"/runs/{run.id}", headers=HTML).text
+        page = client.get(f"/runs/{run.id}", headers=HTML).text
+        assert "Being cancelled" in page
+        assert "<p>Its trials end within seconds.</p>" in page, "and not how long it would have trained"
 
     def test_a_failed_one_says_why_in_words_and_does_not_poll(
         self, client: TestClient, session: Session, storage: FolderStorage
