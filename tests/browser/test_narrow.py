@@ -5,6 +5,8 @@ from playwright.sync_api import Browser, BrowserContext
 
 from app.campaigns import openings
 from app.db import connect
+from app.journal.models import Action
+from app.journal.writing import write
 from app.settings import Settings
 from app.stores.folder import FolderStorage
 from tests.browser.conftest import PATIENCE_S, sign_in
@@ -43,6 +45,9 @@ def paths(live: Live) -> dict[str, str]:
         for item in campaign.classes:
             item.example_ids = [openings.examples_to_label(session, dataset.id, end_position=10**6)[0][1]]
         answer(session, campaign, questions_of(session, campaign)[0].id, "no", by=make_user(session))
+        # A name may be one word of the greatest length.
+        facts = {"campaign": "W" * 120, "classes": "W" * 150}
+        write(session, Action.CAMPAIGN_OPENED, by=None, campaign_id=campaign.id, details=facts)
         found = {
             "screen": f"/annotate/{campaign.id}?mode=card",
             "quality": f"/campaigns/{campaign.id}/quality",
