@@ -171,5 +171,5 @@ def test_who_may_read(tmp_path: Path, given: str, address: str, status: int) -> 
 
 
 def test_a_misspelt_network_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="does not appear to be"):
+    with pytest.raises(ValidationError, match="CLARINET_METRICS_FROM is addresses and networks"):
         Settings(environment="test", data_dir=tmp_path, metrics_from="10.0.0.300", _env_file=None)

@@ -64,7 +64,7 @@ answers = [
 stored = AnnotationApi(client).submit_answers(campaign.id, AnswersInput(answers=answers))
 run = RunsApi(client).start_run(
     campaign.id,
-    RunCreate(target_dataset_id=target, setting="cc", seeds=[0]),
+    RunCreate(target_dataset_id=target, setting="cc", preset="photographs-untrained", seeds=[0]),
     idempotency_key=str(uuid4()),
 )
 refused = problem_of(DatasetsApi(client).create_dataset, name="source 2", file=data_of(files[0]), **FORM)

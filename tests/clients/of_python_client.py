@@ -60,7 +60,7 @@ stored = submit_answers.sync(campaign.id, client=client, body=AnswersInput(answe
 run = start_run.sync(
     campaign.id,
     client=client,
-    body=RunCreate(target_dataset_id=target, setting="cc", seeds=[0]),
+    body=RunCreate(target_dataset_id=target, setting="cc", preset="photographs-untrained", seeds=[0]),
     idempotency_key=str(uuid4()),
 )
 refused = upload("source", files[0])
