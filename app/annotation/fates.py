@@ -56,6 +56,7 @@ def binding(is_answered_now: Callable[[InstrumentedAttribute[Any]], ColumnElemen
             other.question_id,
             case((is_before, 0), else_=1).label("is_behind"),
             func.abs(other.turn - Lease.turn).label("distance"),
+            func.abs(other.question_id - Lease.question_id).label("apart"),  # of one turn, as a page has them
         )
         .join(drawn, drawn.id == other.question_id)
         .where(
@@ -68,7 +69,7 @@ def binding(is_answered_now: Callable[[InstrumentedAttribute[Any]], ColumnElemen
         .correlate(Lease)
         .subquery()
     )
-    nearest = select(near.c.question_id).order_by(near.c.is_behind, near.c.distance).limit(1)
+    nearest = select(near.c.question_id).order_by(near.c.is_behind, near.c.distance, near.c.apart).limit(1)
     known = (
         select(Lease.id)
         .join(Question, Question.id == Lease.question_id)
@@ -114,9 +115,10 @@ def bind_known(
         now: when.
     """
     if campaign.has_gold:
+        # No question is called 0. An empty list would be written into IN and NOT IN alike as nobody's.
         session.execute(
             _BIND,
-            mine(campaign, by, now) | {"answered": list(answered)},
+            mine(campaign, by, now) | {"answered": list(answered) or [0]},
             execution_options={"synchronize_session": False},
         )
 

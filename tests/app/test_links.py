@@ -21,6 +21,7 @@ def published(session: Session, storage: FolderStorage) -> tuple[Run, Model]:
     run = make_run(session, storage, train=4, state="succeeded")
     trial = run.trials[0]
     card = {"run": run.number, "run_id": str(run.id), "seed": 0, "method": run.method, "preset": run.preset}
+    card["classes"] = ["cat", "dog"]
     model = registry.publish_model(
         session,
         trial_id=trial.id,

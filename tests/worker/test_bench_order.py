@@ -39,7 +39,7 @@ def test_of_two_classes_it_is_one_in_two_at_any_speed(crowd: Crowd) -> None:
     assert sum(found.yes_by_part[-2:]) / 2 < 0.5 + 0.09
     assert found.others == 0, "nobody errs"
     assert found.waiting == 0
-    assert abs(found.confirmations - 0.5) < 3 * (0.25 / 1_000) ** 0.5
+    assert abs(found.confirmations - 4 / 9) < 3 * (0.25 / 1_000) ** 0.5
 
 
 @pytest.mark.long
