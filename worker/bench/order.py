@@ -166,7 +166,7 @@ class _Work:
             last_yes=mean(found[-1] for found in stretches if found),
             confirmations=confirmations / counted.questions,
             others=(total - firsts - confirmations) / counted.questions,
-            waiting=counted.waiting,
+            waiting=counted.waiting + counted.left_over,
         )
 
     def _turn(self, person: int) -> bool:
